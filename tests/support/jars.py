@@ -1,9 +1,9 @@
 """Java archives of the oracles, fetched once per user and shared by all checkouts.
 
-They live outside the source tree, in `$OTTLA_TEST_CACHE`, else `$XDG_CACHE_HOME/ottla`, else `~/.cache/ottla`,
-one folder per artifact under `jars/`. A folder appears by rename when it is complete, with a MANIFEST of file
-names and sizes that is compared at every first use in a process; a folder that differs is fetched anew. A lock
-file makes that safe under pytest-xdist.
+They live outside the source tree: in `$OTTLA_TEST_CACHE`, else `$XDG_CACHE_HOME/ottla`, else
+`~/.cache/ottla`, one folder per artifact under `jars/`. A folder appears by rename when it is complete, with
+a MANIFEST of file names and sizes that is compared at the first use in each process; a folder that differs is
+fetched anew. A lock file makes that safe under pytest-xdist.
 
 Fetched with Maven where `mvn` exists, else with the Ivy inside the pyspark wheel; OTTLA_TEST_FETCH=maven|ivy
 forces one way. Both get caches of their own below ours: Ivy trusts a half-filled Maven cache in the home
@@ -157,9 +157,8 @@ def fetch_with_maven(artifact: Artifact, folder: Path) -> None:
     )
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
     repository = cache_root() / "maven"
-    run_fetcher(
-        artifact, ["mvn", "-B", "-q", "-f", str(pom), f"-Dmaven.repo.local={repository}", *goal], repository
-    )
+    command = ["mvn", "-B", "-q", "-f", str(pom), f"-Dmaven.repo.local={repository}", *goal]
+    run_fetcher(artifact, command, repository)
     pom.unlink()
 
 
@@ -179,8 +178,9 @@ def run_fetcher(artifact: Artifact, command: list[str], cache: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        coordinates = ":".join(artifact[:3])
         raise JarsUnavailable(
-            f"{Path(command[0]).name} could not fetch {artifact.group}:{artifact.name}:{artifact.version}.\n{tail}\n"
+            f"{Path(command[0]).name} could not fetch {coordinates}.\n{tail}\n"
             f"Is the network reachable? If it is, delete {cache} and run again."
         )
 
