@@ -1,0 +1,81 @@
+"""Which keys this broker acts on, which it refuses for now, and which it passes over.
+
+Owns the three lists behind the promises of the configuration page: a set key that does nothing gives
+one warning, a key that promises protection stops the start, KRaft's own keys are passed over with one
+line. A key moves to EFFECTIVE with the change that makes it work.
+"""
+
+from typing import Final
+
+from broker.config.definitions import base_name, find_broker_key
+from broker.config.values import ConfigError, format_value, words
+
+EFFECTIVE: Final = words(
+    """
+    advertised.listeners auto.create.topics.enable broker.id broker.id.generation.enable broker.rack
+    compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+    connections.max.idle.ms controlled.shutdown.enable default.replication.factor delete.topic.enable
+    fetch.max.bytes inter.broker.listener.name listener.security.protocol.map listeners log.cleanup.policy
+    log.dir log.dirs log.flush.interval.messages log.flush.offset.checkpoint.interval.ms
+    log.flush.start.offset.checkpoint.interval.ms log.index.interval.bytes log.index.size.max.bytes
+    log.message.downconversion.enable log.message.timestamp.after.max.ms
+    log.message.timestamp.before.max.ms log.message.timestamp.type log.roll.hours log.roll.jitter.hours
+    log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms max.connections
+    max.connections.per.ip max.connections.per.ip.overrides max.decompressed.message.bytes
+    max.incremental.fetch.session.cache.slots max.request.partition.size.limit message.max.bytes
+    min.insync.replicas node.id num.partitions num.recovery.threads.per.data.dir
+    producer.id.expiration.check.interval.ms producer.id.expiration.ms queued.max.request.bytes
+    replica.high.watermark.checkpoint.interval.ms reserved.broker.max.id
+    security.inter.broker.protocol socket.listen.backlog.size socket.receive.buffer.bytes
+    socket.request.max.bytes socket.send.buffer.bytes
+    """
+)
+
+_PROTECTING: Final = words(
+    """
+    allow.everyone.if.no.acl.found alter.config.policy.class.name authorizer.class.name
+    client.quota.callback.class connections.max.reauth.ms create.topic.policy.class.name
+    delegation.token.master.key delegation.token.secret.key follower.replication.throttled.rate
+    leader.replication.throttled.rate max.connection.creation.rate principal.builder.class
+    quota.consumer.default quota.producer.default replica.alter.log.dirs.io.max.bytes.per.second
+    security.inter.broker.protocol security.providers super.users zookeeper.set.acl
+    """
+)
+_PROTECTING_PREFIXES: Final = ("ssl.", "sasl.", "authorizer.")
+
+_KRAFT: Final = words(
+    """
+    broker.heartbeat.interval.ms broker.session.timeout.ms early.start.listeners
+    initial.broker.registration.timeout.ms process.roles server.max.startup.time.ms
+    """
+)
+_KRAFT_PREFIXES: Final = (
+    "controller.listener.",
+    "controller.performance.",
+    "controller.quorum.",
+    "internal.metadata.",
+    "metadata.log.",
+    "metadata.max.",
+)
+
+
+def is_kraft(name: str) -> bool:
+    """Whether a key speaks only to Kafka's own metadata quorum."""
+    return name in _KRAFT or name.startswith(_KRAFT_PREFIXES)
+
+
+def is_protecting(name: str) -> bool:
+    """Whether a key promises encryption, authentication, authorisation, a policy or a quota."""
+    plain = base_name(name)
+    return plain in _PROTECTING or plain.startswith(_PROTECTING_PREFIXES)
+
+
+def differs_from_default(name: str, text: str) -> bool:
+    """Whether a text means something else than the key's default."""
+    key = find_broker_key(name)
+    if key is None:
+        return True
+    try:
+        return format_value(key.parse(text)) != format_value(key.default_value())
+    except ConfigError:
+        return True
