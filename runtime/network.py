@@ -1,0 +1,119 @@
+"""The port to the network: listeners and dials that hand over `asyncio` transports.
+
+After a connection is made the loop calls our protocol object directly, so the port costs nothing per
+byte. What it decides: one listener is one address (as in Kafka, where the empty host means every address
+of the machine), and accepted sockets inherit buffer sizes and keep-alive from their listener, which saves
+system calls for each connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+ProtocolFactory: TypeAlias = Callable[[], asyncio.BaseProtocol]
+Address: TypeAlias = tuple[str, int]
+
+
+class Listener(Protocol):
+    """An open listening socket."""
+
+    address: Address
+
+    def close(self) -> None:
+        """Accept nothing more; connections that exist go on."""
+
+
+class Network(Protocol):
+    """Opens listening and outgoing connections."""
+
+    async def listen(
+        self,
+        host: str,
+        port: int,
+        factory: ProtocolFactory,
+        *,
+        backlog: int = 50,
+        send_buffer_bytes: int = -1,
+        receive_buffer_bytes: int = -1,
+    ) -> Listener:
+        """Accept connections on one address. Port 0 takes a free one; the empty host takes all addresses.
+
+        A buffer size of -1 leaves it to the system. OSError where the address cannot be had.
+        """
+
+    async def dial(
+        self, host: str, port: int, factory: ProtocolFactory
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        """Connect. OSError where nobody listens or the name does not resolve."""
+
+
+class LoopListener:
+    """A listener on a real event loop."""
+
+    def __init__(self, server: asyncio.Server, address: Address) -> None:
+        self.address = address
+        self._server = server
+
+    def close(self) -> None:
+        self._server.close()
+
+
+class LoopNetwork:
+    """The machine's network through the loop in use: uvloop, or the stock loop where that is missing."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    async def listen(
+        self,
+        host: str,
+        port: int,
+        factory: ProtocolFactory,
+        *,
+        backlog: int = 50,
+        send_buffer_bytes: int = -1,
+        receive_buffer_bytes: int = -1,
+    ) -> LoopListener:
+        family, address = await self._resolve(host, port)
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            _prepare(listening, not host, send_buffer_bytes, receive_buffer_bytes)
+            listening.bind(address)
+            server = await self._loop.create_server(factory, sock=listening, backlog=backlog)
+        except BaseException:
+            listening.close()
+            raise
+        bound = listening.getsockname()
+        return LoopListener(server, (host or str(bound[0]), int(bound[1])))
+
+    async def dial(
+        self, host: str, port: int, factory: ProtocolFactory
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        return await self._loop.create_connection(factory, host, port)
+
+    async def _resolve(self, host: str, port: int) -> tuple[int, tuple[str, int]]:
+        if not host:
+            return (
+                (socket.AF_INET6, ("::", port))
+                if socket.has_dualstack_ipv6()
+                else (socket.AF_INET, ("", port))
+            )
+        found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        return family, (str(address[0]), int(address[1]))
+
+
+def _prepare(listening: socket.socket, every_address: bool, send_bytes: int, receive_bytes: int) -> None:
+    if sys.platform != "win32":  # there the option would let two processes share the port
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if listening.family == socket.AF_INET6:
+        listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if every_address else 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if send_bytes >= 0:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)
+    if receive_bytes >= 0:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
