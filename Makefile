@@ -1,0 +1,51 @@
+# Four commands. Each makes the environment it needs on a fresh machine; later runs only look at stamps.
+#
+#   make serve [ARGS="server.properties --override k=v"]    a broker on localhost:9092
+#   make test  [PYTEST="-k name"]                            lint, types, layers and every test
+#   make check                                               the same without the tests
+#   make bench [AGAINST=kafka|HOST:PORT]                     the benchmark's table
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11, \
+	$(shell $(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
+SOURCES := ottla broker replication coordinator storage protocol runtime bench spark_jobs tests
+ARGS ?=
+PYTEST ?=
+AGAINST ?=
+
+.DELETE_ON_ERROR:
+.PHONY: serve test check bench clean
+
+serve: $(VENV)/.ottla-installed
+	@$(BIN)/ottla serve $(ARGS)
+
+test: check
+	$(BIN)/python -m tests.support.machine
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST)
+
+check: $(VENV)/.ottla-test-installed
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.ottla-test-installed
+	@$(BIN)/python -m bench $(if $(AGAINST),--against $(AGAINST))
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Ottla needs Python 3.11 or later, and none is on the PATH." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	    echo "No virtual environment could be made. On Debian and Ubuntu: apt-get install python3-venv" >&2; \
+	    rm -rf $(VENV); exit 1; }
+
+$(VENV)/.ottla-installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.ottla-test-installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $(VENV)/.ottla-installed $@

@@ -1,0 +1,59 @@
+"""Fixtures shared by all tests: real brokers of either make, started once per worker.
+
+`ottla_process` is our broker under the real command, `apache_kafka` a real Apache Kafka 4.4.0. A test of
+behaviour takes `either_broker` and runs once on each, so that both must agree with what it asserts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.kafka_process import KafkaProcess
+from tests.support.machine import KCAT_HINT, kcat, may_do_without_kcat
+from tests.support.ottla_process import OttlaProcess
+
+JAVA_FIXTURES = ("apache_kafka", "either_broker")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks what needs Java, keeps its users on one worker, leaves kcat's tests out where allowed."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if any(name in fixtures for name in JAVA_FIXTURES):
+            item.add_marker(pytest.mark.kafka)
+        for kind in ("kafka", "spark"):
+            if item.get_closest_marker(kind) and not item.get_closest_marker("xdist_group"):
+                item.add_marker(pytest.mark.xdist_group(kind))
+    if may_do_without_kcat():
+        left_out = [item for item in items if item.get_closest_marker("kcat")]
+        items[:] = [item for item in items if not item.get_closest_marker("kcat")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if kcat() is None:
+        terminalreporter.write_line(f"{KCAT_HINT}.", yellow=True)
+
+
+@pytest.fixture(scope="session")
+def apache_kafka() -> Iterator[KafkaProcess]:
+    """A real Apache Kafka 4.4.0, shared: use topics of your own."""
+    with KafkaProcess() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def ottla_process() -> Iterator[OttlaProcess]:
+    """Our broker, started by the `ottla serve` command, shared: use topics of your own."""
+    with OttlaProcess() as broker:
+        yield broker
+
+
+@pytest.fixture(params=["ottla_process", "apache_kafka"])
+def either_broker(request: pytest.FixtureRequest) -> OttlaProcess | KafkaProcess:
+    """Each broker in turn."""
+    broker: OttlaProcess | KafkaProcess = request.getfixturevalue(request.param)
+    return broker

@@ -1,0 +1,56 @@
+"""Every module of the product has a test file of its name, in the mirrored folder below tests/unit.
+
+Exempt are modules without behaviour (tables, ports, package files) and those that another suite proves;
+the list says which.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.tidy.sources import PRODUCT, ROOT, is_generated, name_of, python_files, report
+
+TABLES = (
+    "protocol/schema/defs/",  # compared field by field with Kafka's own schemas
+    "broker/config/cluster_keys.py",  # these: compared with a running Kafka's keys in test_definitions
+    "broker/config/coordination_keys.py",
+    "broker/config/log_keys.py",
+    "broker/config/network_keys.py",
+    "broker/config/security_keys.py",
+    "broker/config/topic_keys.py",
+    "ottla/version.py",
+)
+
+PROVED_ELSEWHERE = {
+    "replication/metadata/store.py": "tests/contract/test_metadata_store.py",
+    "replication/metadata/memory_store.py": "tests/contract/test_metadata_store.py",
+    "replication/metadata/sqlite_store.py": "tests/contract/test_metadata_store.py",
+}
+
+
+def test_every_module_has_a_test_of_its_name() -> None:
+    findings = []
+    for path in python_files(PRODUCT):
+        name = name_of(path)
+        if path.name == "__init__.py" or name.startswith(TABLES) or is_generated(path):
+            continue
+        expected = PROVED_ELSEWHERE.get(name) or mirror_of(Path(name)).as_posix()
+        if not (ROOT / expected).exists():
+            findings.append(f"{name}: no {expected}")
+    assert not findings, report(findings)
+
+
+def test_every_unit_test_has_a_module_of_its_name() -> None:
+    modules = {mirror_of(Path(name_of(path))).as_posix() for path in python_files(PRODUCT)}
+    findings = [
+        name_of(path)
+        for path in python_files(("tests/unit",))
+        if path.name.startswith("test_") and name_of(path) not in modules
+    ]
+    assert not findings, report(findings)
+
+
+def mirror_of(source: Path) -> Path:
+    """storage/segment.py -> tests/unit/storage/test_segment.py; a package itself: test_<package>.py."""
+    stem = source.parent.name if source.stem == "__init__" else source.stem
+    return Path("tests/unit") / source.parent / f"test_{stem.strip('_')}.py"
