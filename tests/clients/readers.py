@@ -53,7 +53,9 @@ def read_with_aiokafka(bootstrap: str, topic: str, partitions: int) -> Seen:
             places = [TopicPartition(topic, p) for p in range(partitions)]
             consumer.assign(places)
             await consumer.seek_to_beginning(*places)
-            left = {place.partition: end for place, end in (await consumer.end_offsets(places)).items() if end}
+            left = {
+                place.partition: end for place, end in (await consumer.end_offsets(places)).items() if end
+            }
             seen: Seen = {p: [] for p in range(partitions)}
             while left:
                 for records in (await consumer.getmany(timeout_ms=5000)).values():

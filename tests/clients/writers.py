@@ -16,7 +16,9 @@ Writer = Callable[[str, str, Sequence[Row], str, int], None]
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-def write_with_kafka_python(bootstrap: str, topic: str, rows: Sequence[Row], codec: str, partitions: int) -> None:
+def write_with_kafka_python(
+    bootstrap: str, topic: str, rows: Sequence[Row], codec: str, partitions: int
+) -> None:
     from kafka import KafkaProducer
 
     compression = None if codec == "none" else codec
@@ -74,7 +76,9 @@ def write_with_aiokafka(bootstrap: str, topic: str, rows: Sequence[Row], codec: 
     asyncio.run(run())
 
 
-def write_with_confluent(bootstrap: str, topic: str, rows: Sequence[Row], codec: str, partitions: int) -> None:
+def write_with_confluent(
+    bootstrap: str, topic: str, rows: Sequence[Row], codec: str, partitions: int
+) -> None:
     from confluent_kafka import Producer
 
     failures: list[object] = []
