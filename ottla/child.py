@@ -17,15 +17,16 @@ from typing import Any, BinaryIO
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs a broker with the settings given as a JSON object; returns its exit code."""
+    """Runs a broker with the settings given as `key=value`; returns its exit code."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    from broker.config.load import ConfigRefused, load_config
+    from broker.config.load import load_config
+    from broker.config.values import ConfigError
     from broker.server import main as serve
 
     try:
-        config = load_config(None, json.loads(arguments[0]), {})
-    except ConfigRefused as refusal:
+        config = load_config(None, arguments)
+    except ConfigError as refusal:
         print(refusal, file=sys.stderr)
         return 1
 

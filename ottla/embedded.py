@@ -120,7 +120,7 @@ class EmbeddedBroker:
         }
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                child_command("ottla.child", json.dumps(settings)),
+                child_command("ottla.child", *(f"{key}={value}" for key, value in settings.items())),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
