@@ -1,7 +1,7 @@
 """One broker for the client matrix, with every data set written to it by each library and codec.
 
-The flights are dealt out over the cells of the matrix (library x codec), so that together they hold each flight
-once; every cell has a topic of its own with two partitions.
+The flights are dealt out over the cells of the matrix (library x codec), so that together they hold each
+flight once; every cell has a topic of its own with two partitions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One function a client: reads a topic from its start to its end, without a group, and returns what it saw.
 
-`Seen` is a list for each partition of (offset, Row). A reader asks for the end offsets first and stops when every
-partition has reached its own, so it needs no time-out to know that it is finished.
+`Seen` is a list for each partition of (offset, Row). A reader asks for the end offsets first and stops when
+every partition has reached its own, so it needs no time-out to know that it is finished.
 """
 
 from __future__ import annotations

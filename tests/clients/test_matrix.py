@@ -1,7 +1,7 @@
 """Each client writes real data with each codec; each other client reads it back, byte for byte, twice.
 
-The second reading comes after a kill -9 and a restart on the same directory: what was acknowledged is all there, at
-the same offsets. The tests of this file share one broker and run in the order in which they stand.
+The second reading comes after a kill -9 and a restart on the same directory: what was acknowledged is all
+there, at the same offsets. The tests of this file share one broker and run in the order in which they stand.
 """
 
 from __future__ import annotations

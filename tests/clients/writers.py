@@ -1,7 +1,7 @@
-"""One function a client library: writes rows to explicit partitions of a topic and returns when all are acknowledged.
+"""One function a client library: writes rows to explicit partitions and returns when all are acknowledged.
 
-Row i goes to partition i % partitions, so every reader knows the order it must see. All writers ask for acks=all and
-use the library's defaults otherwise (idempotence where the library turns it on).
+Row i goes to partition i % partitions, so every reader knows the order it must see. All writers ask for
+acks=all and use the library's defaults otherwise (idempotence where the library turns it on).
 """
 
 from __future__ import annotations

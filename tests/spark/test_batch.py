@@ -1,4 +1,4 @@
-"""A Spark batch job reads and writes our topics through `format("kafka")`, and counts and sums the same as Python."""
+"""A Spark batch job reads and writes our topics through `format("kafka")`; its sums are those of Python."""
 
 from __future__ import annotations
 
