@@ -1,0 +1,281 @@
+"""The controller: the one place that changes cluster metadata.
+
+Every operation runs alone, in the order of the calls: decide on the current image (pure functions of this
+package), persist through the MetadataStore in one transaction, publish the new image, answer. The publication
+applies the image synchronously (ImageHolder), so that the answer leaves when the new leaders already serve.
+
+This node is its only broker and its only controller: `start` registers it, completes and raises leader
+epochs, and adopts what lies on disk. Elections and the reaction to other brokers come with the cluster and
+use the same queue."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from protocol.errors import ErrorCode
+from replication.controller import adoption, config_changes, epochs, topic_creation, topic_deletion
+from replication.controller.outcomes import (
+    ConfigOutcome,
+    ControllerSettings,
+    DeletionOutcome,
+    MorePartitions,
+    NewTopic,
+    PartitionsOutcome,
+    TopicOutcome,
+    TopicToDelete,
+)
+from replication.metadata import paths, payloads
+from replication.metadata.configs import ConfigChange, ConfigResource, ConfigRules
+from replication.metadata.image import BrokerImage, ClusterImage, EndpointImage, ImageHolder
+from replication.metadata.load import load_image
+from replication.metadata.store import BadVersion, MetadataStore, ensure_path
+from runtime.clock import Clock
+from runtime.entropy import Random
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+_TIMED_OUT = "The request timed out."
+
+
+class Controller:
+    """Operations on topics, configurations and producer ids. All of them wait for their turn, persist,
+    publish."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        holder: ImageHolder,
+        settings: ControllerSettings,
+        rules: ConfigRules,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        self._store = store
+        self._holder = holder
+        self._settings = settings
+        self._rules = rules
+        self._clock = clock
+        self._random = random
+        self._turn = asyncio.Lock()
+
+    @property
+    def settings(self) -> ControllerSettings:
+        return self._settings
+
+    async def start(
+        self,
+        *,
+        rack: str | None,
+        endpoints: dict[str, EndpointImage],
+        unclean: bool,
+        on_disk: Sequence[adoption.LogOnDisk] = (),
+    ) -> ClusterImage:
+        """Take over: make the roots of the tree, register this broker, load, repair, publish the first image.
+
+        `unclean` says that the last stop of this node was not clean; `on_disk` are the logs that the log
+        manager found, which are adopted when the store knows no topic at all. Raises StoreError and
+        BadPayload: a node that cannot read its metadata must not start."""
+
+        async def take_over() -> ClusterImage:
+            for root in paths.ROOTS:
+                await ensure_path(self._store, root)
+            await self._register(rack, endpoints)
+            image = await load_image(
+                self._store, self._settings.node_id, await self._raise_controller_epoch()
+            )
+            if not image.topics and on_disk:
+                image = await self._adopt(image, on_disk)
+            changed, operations = epochs.complete_and_raise(image, self._settings.node_id, unclean)
+            if operations:
+                await self._store.multi(operations)
+                image = image.with_topics(changed)
+            self._holder.publish(image)
+            return image
+
+        return await self._alone(take_over)
+
+    async def set_endpoints(self, endpoints: dict[str, EndpointImage], rack: str | None = None) -> None:
+        """Announce the addresses that listeners were really bound to (port 0), or that were reconfigured."""
+
+        async def change() -> None:
+            image = self._holder.current
+            me = image.brokers[self._settings.node_id]
+            await self._store.put(paths.broker(me.broker_id), self._registration(rack, endpoints))
+            brokers = {**image.brokers, me.broker_id: replace(me, endpoints=endpoints, rack=rack)}
+            self._holder.publish(image.with_brokers(brokers))
+
+        await self._alone(change)
+
+    async def create_topics(
+        self, topics: Sequence[NewTopic], *, timeout_ms: int, validate_only: bool = False
+    ) -> list[TopicOutcome]:
+        """Create all topics that pass (CT2 to CT17), in one transaction. One outcome per distinct name."""
+
+        async def create() -> list[TopicOutcome]:
+            image = self._holder.current
+            outcomes, changes = topic_creation.plan_topics(
+                image, topics, self._settings, self._rules, self._random
+            )
+            if not validate_only and changes.operations:
+                await self._store.multi(changes.operations)
+                self._holder.publish(changes.image_after(image))
+                for topic in changes.topics.values():
+                    _log.info("Created topic %s with %d partition(s)", topic.name, len(topic.partitions))
+            if timeout_ms <= 0 and not validate_only:
+                outcomes = [
+                    TopicOutcome(o.name, ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT)
+                    if o.error == ErrorCode.NONE
+                    else o
+                    for o in outcomes
+                ]
+            return outcomes
+
+        return await self._alone(create)
+
+    async def delete_topics(
+        self, topics: Sequence[TopicToDelete], *, timeout_ms: int
+    ) -> list[DeletionOutcome]:
+        """Delete all topics that exist (DT1), in one transaction. One outcome per distinct topic."""
+
+        async def delete() -> list[DeletionOutcome]:
+            image = self._holder.current
+            outcomes, deletions = topic_deletion.plan_deletions(image, topics)
+            if deletions.operations:
+                await self._store.multi(deletions.operations)
+                self._holder.publish(deletions.image_after(image))
+                for name in deletions.removed:
+                    _log.info("Deleted topic %s", name)
+            if timeout_ms <= 0:
+                for outcome in outcomes:
+                    if outcome.error == ErrorCode.NONE:
+                        outcome.error, outcome.message = ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT
+            return outcomes
+
+        return await self._alone(delete)
+
+    async def create_partitions(
+        self, topics: Sequence[MorePartitions], *, timeout_ms: int, validate_only: bool = False
+    ) -> list[PartitionsOutcome]:
+        """Add partitions to topics (CP1), in one transaction. One outcome per distinct name."""
+
+        async def grow() -> list[PartitionsOutcome]:
+            image = self._holder.current
+            outcomes, changes = topic_creation.plan_partitions(image, topics)
+            if not validate_only and changes.operations:
+                await self._store.multi(changes.operations)
+                self._holder.publish(changes.image_after(image))
+            if timeout_ms <= 0 and not validate_only:
+                for outcome in outcomes:
+                    if outcome.error == ErrorCode.NONE:
+                        outcome.error, outcome.message = ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT
+            return outcomes
+
+        return await self._alone(grow)
+
+    async def replace_configs(
+        self,
+        resources: Sequence[tuple[ConfigResource, Sequence[tuple[str, str | None]]]],
+        *,
+        validate_only: bool = False,
+    ) -> list[ConfigOutcome]:
+        """AlterConfigs: replace all overrides of each resource. One outcome per distinct resource."""
+
+        async def change() -> list[ConfigOutcome]:
+            planned = config_changes.plan_replacement(self._holder.current, resources, self._rules)
+            return await self._write_configs(*planned, validate_only)
+
+        return await self._alone(change)
+
+    async def alter_configs(
+        self,
+        resources: Sequence[tuple[ConfigResource, Sequence[ConfigChange]]],
+        *,
+        validate_only: bool = False,
+    ) -> list[ConfigOutcome]:
+        """IncrementalAlterConfigs. One outcome per distinct resource."""
+
+        async def change() -> list[ConfigOutcome]:
+            planned = config_changes.plan_increments(self._holder.current, resources, self._rules)
+            return await self._write_configs(*planned, validate_only)
+
+        return await self._alone(change)
+
+    async def allocate_producer_ids(self) -> tuple[int, int]:
+        """The next block of producer ids for this broker: (first, how many). Persisted before it is given
+        out, so no id is ever used twice; ids of a block that was not used up are lost."""
+
+        async def allocate() -> tuple[int, int]:
+            size = self._settings.producer_id_block_size
+            while True:
+                node = await self._store.get(paths.PRODUCER_ID_BLOCK)
+                assert node is not None, "made at the start"
+                first = 0
+                if node.value:
+                    first = payloads.decode_producer_id_block(paths.PRODUCER_ID_BLOCK, node.value)[2] + 1
+                block = payloads.encode_producer_id_block(self._settings.node_id, first, first + size - 1)
+                try:
+                    await self._store.put(paths.PRODUCER_ID_BLOCK, block, node.version)
+                except BadVersion:
+                    continue  # another broker took that block
+                return first, size
+
+        return await self._alone(allocate)
+
+    async def _alone(self, step: Callable[[], Awaitable[T]]) -> T:
+        """Run one operation when those before it have finished. asyncio.Lock wakes in the order of
+        waiting."""
+        async with self._turn:
+            return await step()
+
+    def _registration(self, rack: str | None, endpoints: dict[str, EndpointImage]) -> bytes:
+        return payloads.encode_broker(
+            payloads.BrokerPayload(
+                {name: (endpoint.host, endpoint.port) for name, endpoint in endpoints.items()},
+                {name: endpoint.security_protocol for name, endpoint in endpoints.items()},
+                rack,
+                self._clock.now_ms(),
+            )
+        )
+
+    async def _register(self, rack: str | None, endpoints: dict[str, EndpointImage]) -> BrokerImage:
+        broker_id = self._settings.node_id
+        value = self._registration(rack, endpoints)
+        epoch = await self._store.create(paths.broker(broker_id), value, ephemeral=True)
+        return BrokerImage(broker_id, epoch, endpoints, rack)
+
+    async def _raise_controller_epoch(self) -> int:
+        """Kafka's election in one step: bare decimal text, the first controller has epoch 1."""
+        node = await self._store.get(paths.CONTROLLER_EPOCH)
+        if node is None:
+            await self._store.create(paths.CONTROLLER_EPOCH, b"1")
+            return 1
+        epoch = int(node.value) + 1
+        await self._store.put(paths.CONTROLLER_EPOCH, str(epoch).encode(), node.version)
+        return epoch
+
+    async def _adopt(self, image: ClusterImage, on_disk: Sequence[adoption.LogOnDisk]) -> ClusterImage:
+        topics, left = adoption.adopt(on_disk, self._settings.node_id)
+        if left:
+            _log.warning(
+                "Log directories of %d topic(s) are left alone because they do not tell a whole topic: %s",
+                len(left),
+                ", ".join(left[:10]),
+            )
+        if topics:
+            await self._store.multi(adoption.registration(topics, image.controller_epoch))
+            _log.info("Adopted %d topic(s) found in the log directories", len(topics))
+        return image.with_topics(topics)
+
+    async def _write_configs(
+        self, outcomes: list[ConfigOutcome], plan: config_changes.ConfigPlan, validate_only: bool
+    ) -> list[ConfigOutcome]:
+        if plan.operations and not validate_only:
+            await self._store.multi(plan.operations)
+            self._holder.publish(self._holder.current.with_configs(plan.configs))
+        return outcomes
