@@ -1,0 +1,349 @@
+"""One client connection: frames in, answers out, strictly in order.
+
+The whole of a request's life on the hot path happens inside `buffer_updated`: frames are found in the shared
+receive buffer, a remembered shape (see `handlers/produce_shapes.py`, `fetch_shapes.py`) or the dispatcher serves
+each, and the answers of one read leave in one write, because with uvloop each write is a system call.
+
+States, held in three fields rather than an enum because they are independent of each other:
+- `waiting`: the request in front waits (long poll, acks=all, work in a thread or task). What arrived behind it
+  stays in `rest`, reading stops as soon as more arrives, and nothing overtakes: answers come in request order.
+- `full`: the peer does not read its answers; nothing more is served until it has.
+- `in_turn`: answers in `out` depend on a write that the turn has yet to make; they leave with `Turn.flush`.
+
+Bounds: `rest` holds at most two reads, a frame under way is counted in the shared budget, and `out` is passed to
+the transport once it holds `ANSWER_BYTES`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from broker.net.hub import RECEIVE_BYTES, log
+from broker.net.misdial import recognise
+from runtime.files import FileRegion
+from runtime.outgoing import Outgoing
+
+if TYPE_CHECKING:
+    from broker.net.hub import Hub
+    from broker.net.listener import Listener
+    from runtime.receive import Frame
+
+HEAD = struct.Struct(">iii")  # frame size, API key and version, correlation id
+SIZE = struct.Struct(">i")
+ANSWER_BYTES = 256 << 10  # answers held back to leave together
+SHAPES_MAX = 128  # remembered request shapes of a connection
+
+
+class Waiting(Protocol):
+    """What a connection waits for."""
+
+    def cancel(self, connection: Connection) -> None:
+        """The connection is gone: let go of everything."""
+
+
+class Shape(Protocol):
+    """A request that repeats itself: all but a few fields of its bytes is known and understood."""
+
+    api: int
+    before: bytes
+    following: Shape
+
+    def serve(
+        self, connection: Connection, buf: bytearray, at: int, end: int, correlation_id: int, own: bool
+    ) -> bool | None:
+        """Serve the frame in buf[at:end]; its bytes from at + 12 on start with `before`.
+
+        True: done (answered, staged, or waiting with no need of the bytes). False: to be run again from its own
+        bytes once `connection.waiting` is over. None: not like this after all, the decoder has to look.
+        `own`: the buffer holds this frame alone and stays untouched until the turn's write is over.
+        """
+
+
+class Connection(asyncio.BufferedProtocol):
+    """See the module. Public fields are for the handlers of the hot APIs and the dispatcher."""
+
+    __slots__ = (
+        "_frame", "_generation", "_lengths", "_outgoing", "_paused", "_rest", "_shape", "_shapes", "client_software",
+        "closed", "full", "held_bytes", "hub", "in_turn", "late", "listener", "out", "peer_ip", "peer_port", "regions", "seen", "transport",
+        "waiting",
+    )  # fmt: skip
+
+    def __init__(self, hub: Hub, listener: Listener) -> None:
+        self.hub, self.listener = hub, listener
+        self.transport: asyncio.Transport = cast(asyncio.Transport, None)
+        self.peer_ip, self.peer_port = "", 0
+        self.out: list[Any] = []
+        self.regions = False  # a FileRegion is among the answers
+        self.waiting: Waiting | None = None
+        self.late = False  # the waiting time of the request in front is over
+        self.full = self.in_turn = self._paused = self.closed = False
+        self.held_bytes = 0  # about what stands in `out`; who adds much looks at ANSWER_BYTES and flushes
+        self.seen = hub.tick
+        self.client_software = ""
+        self._rest = b""
+        self._frame: Frame | None = None
+        self._outgoing: Outgoing | None = None
+        self._generation = hub.generation
+        self._shape: Shape | None = None
+        self._shapes: dict[tuple[int, bytes], Shape] | None = None
+        self._lengths: dict[tuple[int, int], None] | None = None
+
+    # -- called by the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.listener.connected(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        if self.waiting is not None:
+            waiting, self.waiting = self.waiting, None
+            waiting.cancel(self)
+        if self._frame is not None:
+            self._frame.drop()
+            self._frame = None
+        if self._outgoing is not None:
+            self._outgoing.close()
+        self._rest, self._shape, self._shapes = b"", None, None
+        self.listener.disconnected(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._frame is not None:
+            return self._frame.room()
+        rest = self._rest
+        return self.hub.whole[len(rest) : len(rest) + RECEIVE_BYTES] if rest else self.hub.view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        hub = self.hub
+        self.seen = hub.tick
+        if self._frame is not None:
+            if self._frame.received(nbytes):
+                self._run_frame()
+            return
+        if self._rest:
+            hub.buf[: len(self._rest)] = self._rest
+            nbytes += len(self._rest)
+        if self.waiting is not None or self.full:
+            self._hold(hub.buf, 0, nbytes)
+            self._pause()
+        else:
+            self._run(hub.buf, nbytes, False)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self.full = True
+        if self._outgoing is not None:
+            self._outgoing.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._outgoing is not None:
+            self._outgoing.resume_writing()  # calls `_drained` once nothing waits behind it either
+        else:
+            self._drained()
+
+    # -- serving
+
+    def _run(self, buf: bytearray, have: int, own: bool) -> None:
+        """Serve the frames in buf[:have] as far as they are whole and may be served now; keep the rest."""
+        hub = self.hub
+        if self._generation != hub.generation:
+            self.forget_shapes()
+        at, shape = 0, self._shape
+        unpack = HEAD.unpack_from
+        while have - at >= 12:
+            size, api, correlation_id = unpack(buf, at)
+            end = at + 4 + size
+            if end > have or size < 8:
+                break
+            if shape is None or shape.api != api or not buf.startswith(shape.before, at + 12):
+                found = self._find_shape(buf, at, api)
+                if shape is not None and found is not None:
+                    shape.following = found
+                shape = found
+            served: bool | None = None
+            if shape is not None:
+                served = shape.serve(self, buf, at, end, correlation_id, own)
+            if served is None:
+                self._shape = None
+                served = hub.dispatcher.serve(self, buf, at, end, api, correlation_id, own)
+                if self._generation != hub.generation:
+                    self.forget_shapes()
+                shape = self._shape
+            if shape is not None:
+                shape = shape.following
+            if served:
+                at = end
+            if self.regions and not self.in_turn:
+                self.flush()
+            if self.waiting is not None or self.full or self.closed:
+                break
+        self._shape = shape
+        if self.out and not self.in_turn:
+            self.flush()
+        if at < have:
+            self._keep(buf, at, have)
+        elif self._rest:
+            self._rest = b""
+
+    def _find_shape(self, buf: bytearray, at: int, api: int) -> Shape | None:
+        if self._shapes is not None and self._lengths is not None:
+            for known, length in self._lengths:
+                if known == api:
+                    shape = self._shapes.get((api, bytes(buf[at + 12 : at + 12 + length])))
+                    if shape is not None:
+                        return shape
+        return None
+
+    def remember(self, shape: Shape) -> None:
+        """Keep a shape for the requests to come."""
+        if self._shapes is None or self._lengths is None or len(self._shapes) >= SHAPES_MAX:
+            self._shapes, self._lengths = {}, {}
+        self._shapes[shape.api, shape.before] = shape
+        self._lengths[shape.api, len(shape.before)] = None
+        self._shape = shape
+
+    def forget_shapes(self) -> None:
+        """Drop the memo: it may be wrong, or the connection has gone quiet."""
+        self._generation = self.hub.generation
+        self._shape = self._shapes = self._lengths = None
+
+    def _run_frame(self) -> None:
+        """A frame with a buffer of its own is complete."""
+        frame, self._frame = self._frame, None
+        assert frame is not None
+        if self.waiting is not None or self.full:
+            self._hold(frame.buf, 0, frame.have)
+            self._pause()
+        else:
+            self._run(frame.buf, frame.have, True)
+        if self.in_turn:
+            self.hub.turn.after_write(frame.drop)
+        else:
+            frame.drop()
+
+    # -- what cannot be served yet
+
+    def _keep(self, buf: bytearray, at: int, have: int) -> None:
+        """buf[at:have] is the start of a frame, or whole frames that have to wait."""
+        if self.closed:
+            self._rest = b""
+            return
+        if self.waiting is not None or self.full:
+            self._hold(buf, at, have)
+            return
+        if have - at < 4:
+            self._hold(buf, at, have)
+            return
+        size = SIZE.unpack_from(buf, at)[0]
+        if size < 8 or size > self.hub.max_frame_bytes:
+            self._refuse_size(size, bytes(buf[at : min(have, at + 32)]))
+        elif size + 4 > RECEIVE_BYTES:
+            self._rest = b""
+            self._frame = self.hub.frames.begin(self, size + 4, memoryview(buf)[at:have])
+        else:
+            self._hold(buf, at, have)
+
+    def _hold(self, buf: bytearray, at: int, have: int) -> None:
+        self._rest = bytes(memoryview(buf)[at:have])
+        if have - at > RECEIVE_BYTES:
+            self._pause()
+
+    def _pause(self) -> None:
+        if not self._paused and not self.closed:
+            self._paused = True
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """The wait of the request in front is over."""
+        self.waiting = None
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Serve what was held back, then read on."""
+        if self.waiting is not None or self.full or self.closed:
+            return
+        if self.out and not self.in_turn:
+            self.flush()
+        if self._rest and not self.full:
+            buf = bytearray(self._rest)
+            self._rest = b""
+            self._run(buf, len(buf), False)
+        if self._paused and self.waiting is None and not self.full and not self.closed:
+            self._paused = False
+            self.transport.resume_reading()
+
+    # -- answers
+
+    def flush(self) -> None:
+        """Pass the answers to the transport."""
+        out = self.out
+        if not out:
+            return
+        self.out = []
+        self.held_bytes = 0
+        if self.regions or (self._outgoing is not None and self._outgoing.busy):
+            self.regions = False
+            outgoing = self._outgoing or self._open_outgoing()
+            outgoing.send(out)
+            self.full = outgoing.busy
+        else:
+            self.transport.write(out[0] if len(out) == 1 else b"".join(out))
+
+    def _open_outgoing(self) -> Outgoing:
+        env = self.hub.env
+        self._outgoing = outgoing = Outgoing(self.transport, self.hub.loop, env.blocking)
+        outgoing.on_drained = self._drained
+        if self.full:
+            outgoing.pause_writing()
+        return outgoing
+
+    def _drained(self) -> None:
+        self.full = False
+        self.go_on()
+
+    def answer_region(self, parts: list[bytes | FileRegion]) -> None:
+        """Add an answer of which parts are slices of files."""
+        self.out += parts
+        self.regions = True
+
+    # -- the end
+
+    def close(self, reason: str) -> None:
+        """Close after what was answered has left, with one line in the log."""
+        log.warning("Closing the connection from %s on listener %s: %s", self.peer, self.listener.name, reason)
+        self.shut()
+
+    def shut(self) -> None:
+        """Close without a line; answers already given still leave."""
+        if self.closed:
+            return
+        if self.in_turn:
+            self.hub.turn.flush()
+        self.flush()
+        self.closed = True
+        if self._outgoing is not None:
+            self._outgoing.finish()
+        else:
+            self.transport.close()
+
+    @property
+    def peer(self) -> str:
+        """Address and port of the client, for people."""
+        return f"[{self.peer_ip}]:{self.peer_port}" if ":" in self.peer_ip else f"{self.peer_ip}:{self.peer_port}"
+
+    def _refuse_size(self, size: int, start: bytes) -> None:
+        known = recognise(start)
+        if known is None:
+            self.close(
+                f"a frame announced {size} bytes, which is not between 8 and {self.hub.max_frame_bytes} "
+                "(socket.request.max.bytes)"
+            )
+            return
+        name, answer = known
+        if answer:
+            self.out.append(answer)
+        self.close(f"this looks like {name}; the port speaks the plain Kafka protocol")

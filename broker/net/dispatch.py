@@ -1,0 +1,228 @@
+"""From a frame to its handler and back: versions, headers, bodies, failures.
+
+Produce and Fetch decode for themselves (`HotHandler`); every other API has a handler in the table, a plain or an
+async function. A plain one is answered within the call; an async one runs in a task while its connection waits.
+
+What cannot be answered closes the connection, with one line that names client, API, version and reason (Kafka
+closes too, in every case except ApiVersions, whose unsupported version gets error 35 in the oldest form so that the client can
+come down to ours, KIP-511). A handler that raises answers -1 in the shape of its API.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.handlers.request import Request
+from broker.net.failures import failure_answer
+from broker.net.hub import log
+from protocol import messages as m
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode, MalformedMessage
+from protocol.headers import RequestHeader, decode_request_header, encode_response_header
+
+if TYPE_CHECKING:
+    from broker.context import BrokerContext
+    from broker.handlers.table import Handler
+    from broker.net.connection import Connection
+
+BIG_BODY_BYTES = 64 << 10  # decoded in a thread, so that hostile bodies do not hold the loop
+
+
+class HotHandler(Protocol):
+    """Produce or Fetch: works on the frame itself."""
+
+    min_version: int
+    max_version: int
+
+    def serve(
+        self, connection: Connection, header: RequestHeader, buf: bytearray, at: int, body: int, end: int, own: bool
+    ) -> bool:
+        """Serve the frame in buf[at:end], whose body starts at `body`. As `Shape.serve`; may remember a shape.
+
+        MalformedMessage when it does not parse.
+        """
+
+
+class _Busy:
+    """The connection waits for a task, which runs to its end even if the client goes."""
+
+    __slots__ = ()
+
+    def cancel(self, connection: Connection) -> None:
+        """Nothing to let go of: the answer is dropped when it comes."""
+
+
+BUSY = _Busy()
+
+
+def frame_answer(api_key: int, version: int, correlation_id: int, response: Any) -> bytes:
+    """A whole frame: size, header, body."""
+    head = encode_response_header(api_key, version, correlation_id)
+    body = response.encode(version)
+    return (len(head) + len(body)).to_bytes(4, "big") + head + body
+
+
+class Dispatcher:
+    """One for a broker."""
+
+    __slots__ = ("_context", "_hot", "_table")
+
+    def __init__(
+        self, context: BrokerContext, table: Mapping[ApiKey, Handler], hot: Mapping[ApiKey, HotHandler]
+    ) -> None:
+        self._context = context
+        self._table: dict[int, Handler] = {int(key): handler for key, handler in table.items()}
+        self._hot: dict[int, HotHandler] = {int(key): handler for key, handler in hot.items()}
+
+    def serve(
+        self, connection: Connection, buf: bytearray, at: int, end: int, api: int, correlation_id: int, own: bool
+    ) -> bool:
+        """Serve one frame, buf[at:end], that no remembered shape covers. As `Shape.serve`."""
+        key, version = api >> 16, api & 0xFFFF
+        hot = self._hot.get(key)
+        served = hot if hot is not None else self._table.get(key)
+        if served is None or not served.min_version <= version <= served.max_version:
+            return self._unsupported(connection, buf, at, end, key, version)
+        try:
+            header, body = decode_request_header(buf, at + 4, end)
+            if hot is not None:
+                return hot.serve(connection, header, buf, at, body, end, own)
+            if connection.in_turn:
+                connection.hub.turn.flush()  # what this client wrote before, it sees now
+            handler = self._table[key]
+            if end - body > BIG_BODY_BYTES:
+                self._in_task(connection, header, self._decode_apart(connection, handler, header, bytes(buf[body:end])))
+                return True
+            request, _ = m.request_class(key).decode(version, buf, body, end)
+        except MalformedMessage as error:
+            connection.close(f"{self._named(buf, at, end, key, version)} does not parse: {error}")
+            return True
+        self._handle(connection, handler, header, request)
+        return True
+
+    def _handle(self, connection: Connection, handler: Handler, header: RequestHeader, body: Any) -> None:
+        request = self._request(connection, header, body)
+        try:
+            response = handler.handle(self._context, request)
+        except Exception as error:
+            self._failed(connection, header, body, error)
+            return
+        if inspect.iscoroutine(response):
+            self._in_task(connection, header, self._await(connection, header, body, response))
+            return
+        self._answer(connection, header, body, response)
+
+    def _request(self, connection: Connection, header: RequestHeader, body: Any) -> Request[Any]:
+        return Request(
+            header=header,
+            body=body,
+            listener_name=connection.listener.name,
+            peer_ip=connection.peer_ip,
+            peer_port=connection.peer_port,
+        )
+
+    def _in_task(self, connection: Connection, header: RequestHeader, work: Coroutine[Any, Any, None]) -> None:
+        connection.waiting = BUSY
+        name = f"{api_name(header.api_key)} of {connection.peer}"
+        connection.hub.env.tasks.spawn(name, self._guarded(connection, work))
+
+    async def _guarded(self, connection: Connection, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        finally:
+            if connection.waiting is BUSY:
+                connection.resume()
+
+    async def _await(
+        self, connection: Connection, header: RequestHeader, body: Any, response: Coroutine[Any, Any, Any]
+    ) -> None:
+        try:
+            answer = await response
+        except Exception as error:
+            self._failed(connection, header, body, error)
+            return
+        self._answer(connection, header, body, answer)
+
+    async def _decode_apart(
+        self, connection: Connection, handler: Handler, header: RequestHeader, data: bytes
+    ) -> None:
+        """Decode a big body in a thread; the interpreter's own switching keeps the loop alive meanwhile."""
+        decode = m.request_class(header.api_key).decode
+        try:
+            body, _ = await connection.hub.env.blocking.submit(decode, header.api_version, data)
+        except MalformedMessage as error:
+            client = f"{api_name(header.api_key)} v{header.api_version} from client {header.client_id!r}"
+            connection.close(f"{client} does not parse: {error}")
+            return
+        request = self._request(connection, header, body)
+        try:
+            response = handler.handle(self._context, request)
+            if inspect.iscoroutine(response):
+                response = await response
+        except Exception as error:
+            self._failed(connection, header, body, error)
+            return
+        self._answer(connection, header, body, response)
+
+    def _answer(self, connection: Connection, header: RequestHeader, body: Any, response: Any) -> None:
+        if connection.closed:
+            return
+        try:
+            answer = frame_answer(header.api_key, header.api_version, header.correlation_id, response)
+        except Exception as error:
+            self._failed(connection, header, body, error)
+            return
+        connection.out.append(answer)
+
+    def _failed(self, connection: Connection, header: RequestHeader, body: Any, error: Exception) -> None:
+        """A handler raised: one line with its trace, and -1 for every element of the request."""
+        name = f"{api_name(header.api_key)} v{header.api_version}"
+        log.error("%s from %s (client %r) failed", name, connection.peer, header.client_id, exc_info=error)
+        if connection.closed:
+            return
+        response = failure_answer(header.api_key, header.api_version, body, ErrorCode.UNKNOWN_SERVER_ERROR)
+        connection.out.append(
+            frame_answer(header.api_key, header.api_version, header.correlation_id, response)
+        )
+
+    def _unsupported(
+        self, connection: Connection, buf: bytearray, at: int, end: int, key: int, version: int
+    ) -> bool:
+        handler = self._table.get(key)
+        if key == ApiKey.API_VERSIONS and handler is not None:
+            if connection.in_turn:
+                connection.hub.turn.flush()
+            response = m.ApiVersionsResponse(
+                error_code=ErrorCode.UNSUPPORTED_VERSION,
+                api_keys=[
+                    m.ApiVersionsResponse.ApiVersion(
+                        api_key=key, min_version=handler.min_version, max_version=handler.max_version
+                    )
+                ],
+            )
+            correlation_id = int.from_bytes(buf[at + 8 : at + 12], "big", signed=True)
+            connection.out.append(frame_answer(key, 0, correlation_id, response))
+            return True
+        served = self._hot.get(key) or handler
+        reason = "an API that this broker does not serve"
+        if served is not None:
+            reason = f"a version outside the served {served.min_version} to {served.max_version}"
+        connection.close(f"{self._named(buf, at, end, key, version)} is {reason}")
+        return True
+
+    @staticmethod
+    def _named(buf: bytearray, at: int, end: int, key: int, version: int) -> str:
+        """The request for the log; the client id is read by hand because the header may not parse."""
+        length = int.from_bytes(buf[at + 12 : min(end, at + 14)], "big", signed=True)
+        client = bytes(buf[at + 14 : min(end, at + 14 + max(length, 0), at + 14 + 100)])
+        return f"{api_name(key)} v{version} from client {client.decode('utf-8', 'replace')!r}"
+
+
+def api_name(key: int) -> str:
+    """The API's name as Kafka writes it, or its number."""
+    try:
+        return "".join(part.capitalize() for part in ApiKey(key).name.split("_"))
+    except ValueError:
+        return f"API {key}"

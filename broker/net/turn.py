@@ -1,0 +1,103 @@
+"""One write per partition and turn of the event loop, before the turn's answers leave.
+
+Produce requests that arrive in one turn are checked and given offsets at once; their batches wait in their
+partition logs. When the loop has handed over everything that had arrived, the turn writes each log once,
+then lets the answers go, one write for each connection, then wakes the readers that wait for these
+partitions. Nothing is acknowledged, or visible to readers, before its bytes are in the file.
+
+A log that cannot be written fails all requests of the turn that appended to it, and no others: their
+answers, which were prepared as if the write had succeeded, are replaced before anything leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from storage.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from broker.net.connection import Connection
+    from replication.partition import Partition
+    from runtime.clock import Clock
+
+
+class Answerer(Protocol):
+    """Whoever prepared an answer, asked for another one when the write failed."""
+
+    def failed(self, connection: Connection, position: int, correlation_id: int, error: StorageFailed) -> None:
+        """Put the refusal at `position` of the connection's answers (-1: it gets none, acks=0)."""
+
+
+class Turn:
+    """What was accepted since the loop last wrote.
+
+    `now_ms` is the wall clock, read once in a turn; 0 outside of one (use `open`).
+    """
+
+    __slots__ = (
+        "_after", "_clock", "_connections", "_dirty", "_entries", "_loop", "_wake", "_written", "now_ms",
+    )  # fmt: skip
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+        self._loop, self._clock = loop, clock
+        self.now_ms = 0
+        self._dirty: dict[Partition, None] = {}
+        self._written: dict[Partition, None] = {}
+        self._connections: list[Connection] = []
+        self._entries: list[tuple[Partition, Answerer, Connection, int, int]] = []
+        self._after: list[Callable[[], None]] = []
+
+    def open(self) -> int:
+        """Begin a turn, if none is open, and return its time in ms since the epoch."""
+        if not self.now_ms:
+            self.now_ms = self._clock.now_ms()
+            self._loop.call_soon(self.finish)
+        return self.now_ms
+
+    def add(
+        self, partition: Partition, answerer: Answerer, connection: Connection, position: int, correlation_id: int
+    ) -> None:
+        """Note a staged append whose answer stands at `position` of the connection's answers."""
+        self._dirty[partition] = None
+        self._entries.append((partition, answerer, connection, position, correlation_id))
+        if not connection.in_turn:
+            connection.in_turn = True
+            self._connections.append(connection)
+
+    def after_write(self, callback: Callable[[], None]) -> None:
+        """Call back once the turn's bytes are written (or given up): buffers they lay in are free then."""
+        self._after.append(callback)
+
+    def flush(self) -> None:
+        """Write what is staged and let the answers go; readers are woken by `finish`."""
+        dirty, self._dirty = self._dirty, {}
+        entries, self._entries = self._entries, []
+        connections, self._connections = self._connections, []
+        failures: dict[Partition, StorageFailed] = {}
+        for partition in dirty:
+            try:
+                partition.write_pending()
+            except StorageFailed as error:
+                failures[partition] = error
+        if failures:
+            for partition, answerer, connection, position, correlation_id in entries:
+                if partition in failures:
+                    answerer.failed(connection, position, correlation_id, failures[partition])
+        if self._after:
+            after, self._after = self._after, []
+            for callback in after:
+                callback()
+        for connection in connections:
+            connection.in_turn = False
+            connection.flush()
+        self._written.update(dirty)
+
+    def finish(self) -> None:
+        """The end of the turn: flush, then wake who waits for the partitions that were written."""
+        self.now_ms = 0
+        self.flush()
+        written, self._written = self._written, {}
+        for partition in written:
+            partition.wake()
