@@ -1,0 +1,119 @@
+"""Work that would hold the interpreter's lock, in processes of their own.
+
+A worker is a child interpreter (`python -P`, our packages put first on its path) that takes pickled calls
+from its standard input and answers on a pipe; what it prints goes to our standard error. Functions must
+be importable by name. Workers start with the first call that needs one and end when their input ends, so
+they never outlive the broker.
+
+A call ends in a result, in the exception that the function raised, or in `WorkerCrashed`; a worker that
+crashed or whose caller was cancelled is replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+LENGTH = struct.Struct(">Q")
+_ROOT = str(Path(__file__).resolve().parent.parent)
+_START = "import sys; sys.path.insert(0, sys.argv[1]); from runtime.worker_main import main; main()"
+_EXIT_SECONDS = 5.0
+
+
+class WorkerCrashed(RuntimeError):
+    """The process that ran the call ended without an answer."""
+
+
+class _Worker:
+    """One child and the call it runs."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._requests = process.stdin
+        self._answers = process.stdout
+
+    async def call(self, request: bytes) -> tuple[bool, Any]:
+        try:
+            self._requests.write(LENGTH.pack(len(request)) + request)
+            await self._requests.drain()
+            (size,) = LENGTH.unpack(await self._answers.readexactly(LENGTH.size))
+            answer: tuple[bool, Any] = pickle.loads(await self._answers.readexactly(size))
+            return answer
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            code = await self._process.wait()
+            raise WorkerCrashed(f"worker process {self._process.pid} ended with code {code}") from error
+
+    def kill(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+
+    async def close(self) -> None:
+        """Let the process end; kill it if it does not."""
+        self._requests.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), _EXIT_SECONDS)
+        except TimeoutError:
+            self.kill()
+            await self._process.wait()
+
+
+class Workers:
+    """Up to `count` worker processes; more calls than that wait their turn, in order."""
+
+    def __init__(self, count: int) -> None:
+        self._turns = asyncio.Semaphore(count)
+        self._free: list[_Worker] = []
+        self._running: dict[_Worker, None] = {}
+        self._closed = False
+
+    async def call(self, function: Callable[..., _T], *args: Any) -> _T:
+        """Run `function(*args)` in a worker. Raises what it raises, or WorkerCrashed."""
+        request = pickle.dumps((function, args), pickle.HIGHEST_PROTOCOL)
+        async with self._turns:
+            if self._closed:
+                raise WorkerCrashed("the workers are closed")
+            worker = self._free.pop() if self._free else await _start()
+            self._running[worker] = None
+            try:
+                good, result = await worker.call(request)
+            except BaseException:  # also a cancelled caller: the answer would come to the next call
+                worker.kill()
+                raise
+            else:
+                self._free.append(worker)
+            finally:
+                del self._running[worker]
+        if good:
+            value: _T = result
+            return value
+        raise result
+
+    async def aclose(self) -> None:
+        """End all workers; calls in progress fail with WorkerCrashed."""
+        self._closed = True
+        for worker in list(self._running):
+            worker.kill()
+        free, self._free = self._free, []
+        for worker in free:
+            await worker.close()
+
+
+async def _start() -> _Worker:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-c",
+        _START,
+        _ROOT,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    return _Worker(process)
