@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -30,9 +30,9 @@ from replication.controller.outcomes import (
 )
 from replication.metadata import paths, payloads
 from replication.metadata.configs import ConfigChange, ConfigResource, ConfigRules
-from replication.metadata.image import BrokerImage, ClusterImage, EndpointImage, ImageHolder
+from replication.metadata.image import ClusterImage, EndpointImage, ImageHolder
 from replication.metadata.load import load_image
-from replication.metadata.store import BadVersion, MetadataStore, ensure_path
+from replication.metadata.store import BadVersion, Create, MetadataStore, Node, Operation, Put
 from runtime.clock import Clock
 from runtime.entropy import Random
 
@@ -83,12 +83,15 @@ class Controller:
         BadPayload: a node that cannot read its metadata must not start."""
 
         async def take_over() -> ClusterImage:
-            for root in paths.ROOTS:
-                await ensure_path(self._store, root)
-            await self._register(rack, endpoints)
-            image = await load_image(
-                self._store, self._settings.node_id, await self._raise_controller_epoch()
-            )
+            nodes = await self._store.subtree("/")
+            me, epoch = self._settings.node_id, next_controller_epoch(nodes)
+            writes = missing_roots(nodes)
+            writes.append(Create(paths.broker(me), self._registration(rack, endpoints), ephemeral=True))
+            writes.append(write_of_controller_epoch(nodes, epoch))
+            await self._store.multi(writes)
+            registered = await self._store.get(paths.broker(me))
+            assert registered is not None, "the session that made it is alive"
+            image = load_image({**nodes, paths.broker(me): registered}, me, epoch)
             if not image.topics and on_disk:
                 image = await self._adopt(image, on_disk)
             changed, operations = epochs.complete_and_raise(image, self._settings.node_id, unclean)
@@ -243,22 +246,6 @@ class Controller:
             )
         )
 
-    async def _register(self, rack: str | None, endpoints: dict[str, EndpointImage]) -> BrokerImage:
-        broker_id = self._settings.node_id
-        value = self._registration(rack, endpoints)
-        epoch = await self._store.create(paths.broker(broker_id), value, ephemeral=True)
-        return BrokerImage(broker_id, epoch, endpoints, rack)
-
-    async def _raise_controller_epoch(self) -> int:
-        """Kafka's election in one step: bare decimal text, the first controller has epoch 1."""
-        node = await self._store.get(paths.CONTROLLER_EPOCH)
-        if node is None:
-            await self._store.create(paths.CONTROLLER_EPOCH, b"1")
-            return 1
-        epoch = int(node.value) + 1
-        await self._store.put(paths.CONTROLLER_EPOCH, str(epoch).encode(), node.version)
-        return epoch
-
     async def _adopt(self, image: ClusterImage, on_disk: Sequence[adoption.LogOnDisk]) -> ClusterImage:
         topics, left = adoption.adopt(on_disk, self._settings.node_id)
         if left:
@@ -279,3 +266,28 @@ class Controller:
             await self._store.multi(plan.operations)
             self._holder.publish(self._holder.current.with_configs(plan.configs))
         return outcomes
+
+
+def missing_roots(nodes: Mapping[str, Node]) -> list[Operation]:
+    """The creations of the folders that Kafka makes at each start and that are not there, parents first."""
+    wanted: dict[str, None] = {}
+    for root in paths.ROOTS:
+        parts = root.split("/")
+        for depth in range(2, len(parts) + 1):
+            wanted["/".join(parts[:depth])] = None
+    return [Create(path, b"") for path in wanted if path not in nodes]
+
+
+def next_controller_epoch(nodes: Mapping[str, Node]) -> int:
+    """One more than the stored one; the first controller has epoch 1."""
+    node = nodes.get(paths.CONTROLLER_EPOCH)
+    return 1 if node is None else int(node.value) + 1
+
+
+def write_of_controller_epoch(nodes: Mapping[str, Node], epoch: int) -> Operation:
+    """Bare decimal text, changed only if nobody else was elected meanwhile."""
+    node = nodes.get(paths.CONTROLLER_EPOCH)
+    value = str(epoch).encode()
+    if node is None:
+        return Create(paths.CONTROLLER_EPOCH, value)
+    return Put(paths.CONTROLLER_EPOCH, value, node.version)

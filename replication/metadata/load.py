@@ -5,6 +5,7 @@ for each missing state, which the controller then completes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from replication.metadata import paths, payloads
@@ -17,24 +18,27 @@ from replication.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from replication.metadata.store import MetadataStore, Node
+from replication.metadata.store import Node
 
 
-async def load_image(
-    store: MetadataStore, controller_id: int = -1, controller_epoch: int = 0
-) -> ClusterImage:
-    """Read everything an image holds. Raises BadPayload for a damaged node, StoreError as the store does."""
-    cluster = await store.get(paths.CLUSTER_ID)
-    topics = read_topics(await store.subtree(paths.TOPICS))
+def load_image(nodes: Mapping[str, Node], controller_id: int, controller_epoch: int) -> ClusterImage:
+    """The image that a whole tree (`store.subtree("/")`) describes. Raises BadPayload for a damaged node."""
+    cluster = nodes.get(paths.CLUSTER_ID)
+    topics = read_topics(_below(nodes, paths.TOPICS))
     return ClusterImage(
         cluster_id="" if cluster is None else payloads.decode_cluster_id(paths.CLUSTER_ID, cluster.value),
         controller_id=controller_id,
         controller_epoch=controller_epoch,
-        brokers=MappingProxyType(read_brokers(await store.subtree(paths.BROKER_IDS))),
+        brokers=MappingProxyType(read_brokers(_below(nodes, paths.BROKER_IDS))),
         topics=MappingProxyType({topic.name: topic for topic in topics}),
         topics_by_id=MappingProxyType({topic.topic_id: topic for topic in topics}),
-        configs=MappingProxyType(read_configs(await store.subtree(paths.CONFIG))),
+        configs=MappingProxyType(read_configs(_below(nodes, paths.CONFIG))),
     )
+
+
+def _below(nodes: Mapping[str, Node], path: str) -> dict[str, Node]:
+    prefix = path + "/"
+    return {at: node for at, node in nodes.items() if at.startswith(prefix)}
 
 
 def read_topics(nodes: dict[str, Node]) -> list[TopicImage]:
