@@ -1,8 +1,8 @@
 """The client's side of a connection, without I/O: requests become bytes, bytes become responses.
 
-The owner moves the bytes. First it sends `negotiate()` and feeds what arrives until `negotiated` holds; when the
-broker refuses our ApiVersions version it calls `negotiate()` again, which then asks at a version the broker named.
-After that `send` picks for each request the newest version that both sides know.
+The owner moves the bytes. First it sends `negotiate()` and feeds what arrives until `negotiated` holds;
+when the broker refuses our ApiVersions version it calls `negotiate()` again, which then asks at a version
+the broker named. After that `send` picks for each request the newest version that both sides know.
 
 Invariant: responses come in the order of the requests; anything else is a ProtocolViolation, after which the
 connection must be closed. Produce with acks=0 has no response.
@@ -38,7 +38,8 @@ class _Sent:
 class ClientConnection:
     """Correlation ids, versions and the order of responses of one connection.
 
-    `versions` holds the broker's (oldest, newest) version by API key, once negotiated.
+    `versions` holds the broker's (oldest, newest) version by API key, once negotiated;
+    `last_correlation_id` is that of the request sent last, -1 before the first.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class ClientConnection:
         self.versions: dict[int, tuple[int, int]] = {}
         self._frames = FrameSplitter(max_response_bytes)
         self._in_flight: deque[_Sent] = deque()
-        self._next_correlation_id = 0
+        self.last_correlation_id = -1
         self._api_versions_version = m.ApiVersionsRequest.MAX_VERSION
 
     @property
@@ -66,11 +67,6 @@ class ClientConnection:
     def in_flight(self) -> int:
         """How many responses are still to come."""
         return len(self._in_flight)
-
-    @property
-    def last_correlation_id(self) -> int:
-        """The correlation id of the request sent last, -1 before the first."""
-        return (self._next_correlation_id - 1) if self._next_correlation_id else -1
 
     def negotiate(self) -> bytes:
         """The bytes of an ApiVersions request at the newest version that may succeed."""
@@ -101,9 +97,9 @@ class ClientConnection:
         api_key = request.API_KEY
         chosen = self.version_for(api_key) if version is None else version
         body = request.encode(chosen)
-        correlation_id = self._next_correlation_id
+        correlation_id = (self.last_correlation_id + 1) % _CORRELATION_IDS
         header = encode_request_header(RequestHeader(api_key, chosen, correlation_id, self.client_id))
-        self._next_correlation_id = (correlation_id + 1) % _CORRELATION_IDS
+        self.last_correlation_id = correlation_id
         if not (isinstance(request, m.ProduceRequest) and request.acks == 0):
             self._in_flight.append(_Sent(api_key, chosen, correlation_id))
         return frame(header, body)
@@ -130,7 +126,7 @@ class ClientConnection:
         return correlation_id, message
 
     def _api_versions_response(self, version: int, payload: bytes, at: int) -> m.ApiVersionsResponse:
-        """Learn the broker's versions. A refusal of our version comes in the layout of version 0 (KIP-511)."""
+        """Learn the broker's versions. A refusal of ours comes in the layout of version 0 (KIP-511)."""
         if len(payload) < at + 2:
             raise MalformedMessage("an ApiVersions response without an error code")
         refused = int.from_bytes(payload[at : at + 2], "big") == ErrorCode.UNSUPPORTED_VERSION

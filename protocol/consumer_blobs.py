@@ -1,8 +1,9 @@
 """What classic consumers exchange inside group APIs: subscriptions and assignments.
 
-A blob is an int16 version and the message at that version. Like Kafka's consumers, a reader takes a version above the
-newest it knows for the newest, since newer versions only append fields. Brokers look into these blobs only to learn
-which topics a group is subscribed to; other protocol types have blobs of their own making.
+A blob is an int16 version and the message at that version. Like Kafka's consumers, a reader takes a version
+above the newest it knows for the newest, since newer versions only append fields. Brokers look into these
+blobs only to learn which topics a group is subscribed to; other protocol types have blobs of their own
+making.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Length-prefixed frames without I/O: an int32 size, then so many bytes.
 
-For clients and tests; the broker reads straight into a frame's own buffer (`runtime.receive`). Nothing is allocated by
-an announced size: the buffer grows with the bytes that arrive.
+For clients and tests; the broker reads straight into a frame's own buffer (`runtime.receive`). Nothing is
+allocated by an announced size: the buffer grows with the bytes that arrive.
 """
 
 from __future__ import annotations
