@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker.net.dispatch import frame_answer
+from broker.net.answers import frame_answer
 from broker.net.templates import MARKS, mark_bytes, split_at
 from protocol import messages as m
 from protocol.api_keys import ApiKey

@@ -6,12 +6,12 @@ each, and the answers of one read leave in one write, because with uvloop each w
 
 States, held in three fields rather than an enum because they are independent of each other:
 - `waiting`: the request in front waits (long poll, acks=all, work in a thread or task). What arrived behind it
-  stays in `rest`, reading stops as soon as more arrives, and nothing overtakes: answers come in request order.
+  stays with the receiver, reading stops as soon as more arrives, and nothing overtakes: answers come in request order.
 - `full`: the peer does not read its answers; nothing more is served until it has.
 - `in_turn`: answers in `out` depend on a write that the turn has yet to make; they leave with `Turn.flush`.
 
-Bounds: `rest` holds at most two reads, a frame under way is counted in the shared budget, and `out` is passed to
-the transport once it holds `ANSWER_BYTES`.
+Bounds: the receiver counts what is unfinished or waits against the budget that all connections share, and `out` is
+passed to the transport once it holds `ANSWER_BYTES`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ import asyncio
 import struct
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from broker.net.hub import RECEIVE_BYTES, log
+from broker.net.hub import log
 from broker.net.misdial import recognise
 from runtime.files import FileRegion
 from runtime.outgoing import Outgoing
+from runtime.receive import FrameReceiver
 
 if TYPE_CHECKING:
     from broker.net.hub import Hub
     from broker.net.listener import Listener
-    from runtime.receive import Frame
 
 HEAD = struct.Struct(">iii")  # frame size, API key and version, correlation id
 SIZE = struct.Struct(">i")
 ANSWER_BYTES = 256 << 10  # answers held back to leave together
+FRAME_BYTES_MIN = 8  # API key, version, correlation id
+PATIENT_BYTES = 32 << 10  # so much may wait behind a request without a pause of reading
 SHAPES_MAX = 128  # remembered request shapes of a connection
 
 
@@ -65,7 +67,7 @@ class Connection(asyncio.BufferedProtocol):
     """See the module. Public fields are for the handlers of the hot APIs and the dispatcher."""
 
     __slots__ = (
-        "_frame", "_generation", "_lengths", "_outgoing", "_paused", "_rest", "_shape", "_shapes", "client_software",
+        "_generation", "_lengths", "_outgoing", "_paused", "_receiver", "_shape", "_shapes", "client_software",
         "closed", "full", "held_bytes", "hub", "in_turn", "late", "listener", "out", "peer_ip", "peer_port", "regions", "seen", "transport",
         "waiting",
     )  # fmt: skip
@@ -82,8 +84,7 @@ class Connection(asyncio.BufferedProtocol):
         self.held_bytes = 0  # about what stands in `out`; who adds much looks at ANSWER_BYTES and flushes
         self.seen = hub.tick
         self.client_software = ""
-        self._rest = b""
-        self._frame: Frame | None = None
+        self._receiver = FrameReceiver(hub.receiving, hub.max_frame_bytes, self._pause, self._given_up)
         self._outgoing: Outgoing | None = None
         self._generation = hub.generation
         self._shape: Shape | None = None
@@ -101,35 +102,25 @@ class Connection(asyncio.BufferedProtocol):
         if self.waiting is not None:
             waiting, self.waiting = self.waiting, None
             waiting.cancel(self)
-        if self._frame is not None:
-            self._frame.drop()
-            self._frame = None
+        self._receiver.close()
         if self._outgoing is not None:
             self._outgoing.close()
-        self._rest, self._shape, self._shapes = b"", None, None
+        self._shape = self._shapes = self._lengths = None
         self.listener.disconnected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._frame is not None:
-            return self._frame.room()
-        rest = self._rest
-        return self.hub.whole[len(rest) : len(rest) + RECEIVE_BYTES] if rest else self.hub.view
+        return self._receiver.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        hub = self.hub
-        self.seen = hub.tick
-        if self._frame is not None:
-            if self._frame.received(nbytes):
-                self._run_frame()
-            return
-        if self._rest:
-            hub.buf[: len(self._rest)] = self._rest
-            nbytes += len(self._rest)
-        if self.waiting is not None or self.full:
-            self._hold(hub.buf, 0, nbytes)
-            self._pause()
-        else:
-            self._run(hub.buf, nbytes, False)
+        self.seen = self.hub.tick
+        receiver = self._receiver
+        have = receiver.received(nbytes)
+        if have:
+            if self.waiting is None and not self.full and not self.closed:
+                self._run(have)
+            else:
+                receiver.keep(0)
+                self._pause(True)
 
     def eof_received(self) -> bool:
         return False
@@ -147,17 +138,20 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- serving
 
-    def _run(self, buf: bytearray, have: int, own: bool) -> None:
-        """Serve the frames in buf[:have] as far as they are whole and may be served now; keep the rest."""
-        hub = self.hub
+    def _run(self, have: int) -> None:
+        """Serve the frames that lie in the receiver's buffer as far as they are whole and may be served now."""
+        hub, receiver = self.hub, self._receiver
+        buf = receiver.buffer
+        own = buf is not hub.receiving.shared
         if self._generation != hub.generation:
             self.forget_shapes()
+        hub.serving = True
         at, shape = 0, self._shape
         unpack = HEAD.unpack_from
         while have - at >= 12:
             size, api, correlation_id = unpack(buf, at)
             end = at + 4 + size
-            if end > have or size < 8:
+            if end > have or size < FRAME_BYTES_MIN:
                 break
             if shape is None or shape.api != api or not buf.startswith(shape.before, at + 12):
                 found = self._find_shape(buf, at, api)
@@ -181,13 +175,16 @@ class Connection(asyncio.BufferedProtocol):
                 self.flush()
             if self.waiting is not None or self.full or self.closed:
                 break
+        hub.serving = False
         self._shape = shape
+        if own and self.in_turn and at:
+            hub.turn.keep(receiver.take_buffer())
         if self.out and not self.in_turn:
             self.flush()
         if at < have:
-            self._keep(buf, at, have)
-        elif self._rest:
-            self._rest = b""
+            self._stop_at(buf, at, have)
+        else:
+            receiver.keep(at)
 
     def _find_shape(self, buf: bytearray, at: int, api: int) -> Shape | None:
         if self._shapes is not None and self._lengths is not None:
@@ -211,56 +208,51 @@ class Connection(asyncio.BufferedProtocol):
         self._generation = self.hub.generation
         self._shape = self._shapes = self._lengths = None
 
-    def _run_frame(self) -> None:
-        """A frame with a buffer of its own is complete."""
-        frame, self._frame = self._frame, None
-        assert frame is not None
-        if self.waiting is not None or self.full:
-            self._hold(frame.buf, 0, frame.have)
-            self._pause()
-        else:
-            self._run(frame.buf, frame.have, True)
-        if self.in_turn:
-            self.hub.turn.after_write(frame.drop)
-        else:
-            frame.drop()
-
     # -- what cannot be served yet
 
-    def _keep(self, buf: bytearray, at: int, have: int) -> None:
+    def _stop_at(self, buf: bytearray, at: int, have: int) -> None:
         """buf[at:have] is the start of a frame, or whole frames that have to wait."""
+        receiver = self._receiver
         if self.closed:
-            self._rest = b""
+            receiver.keep(have)
             return
-        if self.waiting is not None or self.full:
-            self._hold(buf, at, have)
+        if self.waiting is None and not self.full:
+            if have - at >= 4:
+                size = SIZE.unpack_from(buf, at)[0]
+                if size < FRAME_BYTES_MIN or size > self.hub.max_frame_bytes:
+                    self._refuse_size(size, bytes(buf[at : min(have, at + 32)]))
+                    receiver.keep(have)
+                    return
+            receiver.keep(at)
             return
-        if have - at < 4:
-            self._hold(buf, at, have)
-            return
-        size = SIZE.unpack_from(buf, at)[0]
-        if size < 8 or size > self.hub.max_frame_bytes:
-            self._refuse_size(size, bytes(buf[at : min(have, at + 32)]))
-        elif size + 4 > RECEIVE_BYTES:
-            self._rest = b""
-            self._frame = self.hub.frames.begin(self, size + 4, memoryview(buf)[at:have])
-        else:
-            self._hold(buf, at, have)
+        receiver.keep(at)
+        if have - at > PATIENT_BYTES:
+            self._pause(True)
 
-    def _hold(self, buf: bytearray, at: int, have: int) -> None:
-        self._rest = bytes(memoryview(buf)[at:have])
-        if have - at > RECEIVE_BYTES:
-            self._pause()
+    def _pause(self, pause: bool) -> None:
+        """Stop reading, or go on if nothing else speaks against it."""
+        if self.closed:
+            return
+        if pause:
+            if not self._paused:
+                self._paused = True
+                self.transport.pause_reading()
+        elif self._paused and self.waiting is None and not self.full and not self._receiver.waiting:
+            self._paused = False
+            self.transport.resume_reading()
 
-    def _pause(self) -> None:
-        if not self._paused and not self.closed:
-            self._paused = True
-            self.transport.pause_reading()
+    def _given_up(self) -> None:
+        self.close(
+            "its unfinished request was dropped, because requests that do not get on hold too much memory"
+        )
 
     def resume(self) -> None:
         """The wait of the request in front is over."""
         self.waiting = None
-        self.go_on()
+        if self.hub.serving:  # another connection's frames lie in the shared buffer
+            self.hub.loop.call_soon(self.go_on)
+        else:
+            self.go_on()
 
     def go_on(self) -> None:
         """Serve what was held back, then read on."""
@@ -268,13 +260,12 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self.out and not self.in_turn:
             self.flush()
-        if self._rest and not self.full:
-            buf = bytearray(self._rest)
-            self._rest = b""
-            self._run(buf, len(buf), False)
-        if self._paused and self.waiting is None and not self.full and not self.closed:
-            self._paused = False
-            self.transport.resume_reading()
+            if self.full:
+                return
+        have = self._receiver.again()
+        if have:
+            self._run(have)
+        self._pause(False)
 
     # -- answers
 
@@ -339,7 +330,7 @@ class Connection(asyncio.BufferedProtocol):
         known = recognise(start)
         if known is None:
             self.close(
-                f"a frame announced {size} bytes, which is not between 8 and {self.hub.max_frame_bytes} "
+                f"a frame announced {size} bytes, which is not between {FRAME_BYTES_MIN} and {self.hub.max_frame_bytes} "
                 "(socket.request.max.bytes)"
             )
             return

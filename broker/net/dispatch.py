@@ -15,12 +15,13 @@ from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.handlers.request import Request
+from broker.net.answers import frame_answer
 from broker.net.failures import failure_answer
 from broker.net.hub import log
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode, MalformedMessage
-from protocol.headers import RequestHeader, decode_request_header, encode_response_header
+from protocol.headers import RequestHeader, decode_request_header
 
 if TYPE_CHECKING:
     from broker.context import BrokerContext
@@ -55,13 +56,6 @@ class _Busy:
 
 
 BUSY = _Busy()
-
-
-def frame_answer(api_key: int, version: int, correlation_id: int, response: Any) -> bytes:
-    """A whole frame: size, header, body."""
-    head = encode_response_header(api_key, version, correlation_id)
-    body = response.encode(version)
-    return (len(head) + len(body)).to_bytes(4, "big") + head + body
 
 
 class Dispatcher:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 class Answerer(Protocol):
     """Whoever prepared an answer, asked for another one when the write failed."""
 
-    def failed(self, connection: Connection, position: int, correlation_id: int, error: StorageFailed) -> None:
+    def failed(
+        self, replica: Partition, connection: Connection, position: int, correlation_id: int, error: StorageFailed
+    ) -> None:
         """Put the refusal at `position` of the connection's answers (-1: it gets none, acks=0)."""
 
 
@@ -37,17 +39,20 @@ class Turn:
     """
 
     __slots__ = (
-        "_after", "_clock", "_connections", "_dirty", "_entries", "_loop", "_wake", "_written", "now_ms",
+        "_after", "_buffers", "_clock", "_connections", "_dirty", "_entries", "_loop", "_recycle", "_written", "now_ms",
     )  # fmt: skip
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
-        self._loop, self._clock = loop, clock
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, clock: Clock, recycle: Callable[[bytearray], None]
+    ) -> None:
+        self._loop, self._clock, self._recycle = loop, clock, recycle
         self.now_ms = 0
         self._dirty: dict[Partition, None] = {}
         self._written: dict[Partition, None] = {}
         self._connections: list[Connection] = []
         self._entries: list[tuple[Partition, Answerer, Connection, int, int]] = []
         self._after: list[Callable[[], None]] = []
+        self._buffers: list[bytearray] = []
 
     def open(self) -> int:
         """Begin a turn, if none is open, and return its time in ms since the epoch."""
@@ -67,8 +72,13 @@ class Turn:
             self._connections.append(connection)
 
     def after_write(self, callback: Callable[[], None]) -> None:
-        """Call back once the turn's bytes are written (or given up): buffers they lay in are free then."""
+        """Call back once the turn's bytes are written, or given up, and before any answer leaves."""
         self._after.append(callback)
+
+    def keep(self, buffer: bytearray | None) -> None:
+        """A receive buffer that staged batches lie in: it is free again after the write."""
+        if buffer is not None:
+            self._buffers.append(buffer)
 
     def flush(self) -> None:
         """Write what is staged and let the answers go; readers are woken by `finish`."""
@@ -84,11 +94,15 @@ class Turn:
         if failures:
             for partition, answerer, connection, position, correlation_id in entries:
                 if partition in failures:
-                    answerer.failed(connection, position, correlation_id, failures[partition])
+                    answerer.failed(partition, connection, position, correlation_id, failures[partition])
         if self._after:
             after, self._after = self._after, []
             for callback in after:
                 callback()
+        if self._buffers:
+            for buffer in self._buffers:
+                self._recycle(buffer)
+            self._buffers.clear()
         for connection in connections:
             connection.in_turn = False
             connection.flush()

@@ -1,0 +1,13 @@
+"""An answer as a whole frame."""
+
+from __future__ import annotations
+
+from protocol import messages as m
+from protocol.headers import encode_response_header
+
+
+def frame_answer(api_key: int, version: int, correlation_id: int, response: m.Message) -> bytes:
+    """Size, header and body; the codec decides what of the response exists at the version."""
+    head = encode_response_header(api_key, version, correlation_id)
+    body = response.encode(version)
+    return (len(head) + len(body)).to_bytes(4, "big") + head + body
