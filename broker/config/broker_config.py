@@ -116,14 +116,14 @@ class BrokerConfig:
     def duration_ms(self, name: str) -> int:
         """A `.ms` key that falls back to its coarser siblings (log.retention.ms, .minutes, .hours).
 
-        The strongest unit that is set anywhere wins, then the default; -1 stays -1 in every unit.
+        The strongest unit that is set anywhere wins, then the default; whatever is negative is -1.
         """
         fallback: int | None = None
         for sibling in synonyms_of(name):
             value = self.optional_integer(sibling)
             if value is None:
                 continue
-            scaled = value if value < 0 else value * UNIT_MS.get(sibling, 1)
+            scaled = -1 if value < 0 else value * UNIT_MS.get(sibling, 1)
             if self.is_set(sibling):
                 return scaled
             fallback = scaled if fallback is None else fallback

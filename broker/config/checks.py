@@ -16,9 +16,8 @@ def check_cross_key_rules(config: BrokerConfig) -> list[str]:
     roles = config.names("process.roles")
     if roles and "broker" not in roles:
         problems.append("process.roles names no broker: a node that is only a controller is not needed here")
-    retention_ms = config.duration_ms("log.retention.ms")
-    if retention_ms < -1 or retention_ms == 0:
-        problems.append("log.retention.ms must be unlimited (-1) or, equal or greater than 1")
+    if config.duration_ms("log.retention.ms") == 0:
+        problems.append("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
     if config.number("log.cleaner.io.buffer.load.factor") <= 0:
         problems.append("log.cleaner.io.buffer.load.factor must be greater than 0")
     threads = max(1, config.integer("log.cleaner.threads"))

@@ -1,0 +1,111 @@
+"""What may be changed while the broker runs: the rules that the controller asks for.
+
+Owns `DynamicConfigRules`, the broker's side of `replication.metadata.configs.ConfigRules`. The answers
+are those of Kafka 4.4.0, except that a broker key that promises protection (TLS, SASL, quotas) or moves
+listeners is refused while nothing would act on it. A key that Kafka does not know is taken for a broker,
+as Kafka does for its plugins.
+"""
+
+from collections.abc import Mapping
+
+from broker.config.broker_config import BrokerConfig
+from broker.config.checks import check_cross_key_rules
+from broker.config.definitions import BROKER_KEYS, TOPIC_KEYS, find_broker_key
+from broker.config.effects import is_protecting
+from broker.config.topic_configs import TopicConfigs
+from broker.config.values import ConfigError, format_value
+from protocol.errors import ErrorCode
+from replication.metadata.configs import ConfigRefused, ConfigResource, ConfigType
+
+_MOVING_LISTENERS = ("listeners", "listener.security.protocol.map")
+_THREAD_COUNTS = (
+    "num.io.threads",
+    "num.network.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+)
+
+
+class DynamicConfigRules:
+    """Checks the overrides that a topic or broker would have after a change."""
+
+    def __init__(self, broker: BrokerConfig, topics: TopicConfigs) -> None:
+        self._broker = broker
+        self._topics = topics
+
+    def validate(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
+        """Check the whole set of overrides. Raises ConfigRefused: 40 for topics, 42 for brokers."""
+        if resource.type == ConfigType.TOPIC:
+            try:
+                self._topics.validate(values)
+            except ConfigError as error:
+                raise ConfigRefused(ErrorCode.INVALID_CONFIG, str(error)) from error
+        elif resource.type == ConfigType.BROKER:
+            self._validate_broker(resource, values)
+        else:
+            raise ConfigRefused(
+                ErrorCode.INVALID_REQUEST, f"Resource type {resource.type.name} cannot be altered here."
+            )
+
+    def _validate_broker(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
+        known = {name: key for name in values if (key := find_broker_key(name)) is not None}
+        _refuse_any(
+            "Cannot update these configs dynamically",
+            [name for name, key in known.items() if not key.dynamic],
+        )
+        if not resource.name:
+            _refuse_any(
+                "Cannot update these configs at default cluster level",
+                [name for name, key in known.items() if key.mode == "broker"],
+            )
+        _refuse_any(
+            "This version has nothing yet that would act on these configs",
+            [name for name in known if is_protecting(name) or name in _MOVING_LISTENERS],
+        )
+        try:
+            for name, key in known.items():
+                key.parse(values[name])
+        except ConfigError as error:
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, str(error)) from error
+        self._check_together(resource, values)
+
+    def _check_together(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
+        trial = BrokerConfig(self._broker.static)
+        if resource.name:
+            trial.apply_dynamic(self._broker.dynamic_default, values)
+        else:
+            trial.apply_dynamic(values, self._broker.dynamic_broker)
+        problems = check_cross_key_rules(trial)
+        problems += [text for name in _THREAD_COUNTS if (text := self._thread_problem(trial, name))]
+        if problems:
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, problems[0])
+
+    def _thread_problem(self, trial: BrokerConfig, name: str) -> str:
+        now, wanted = self._broker.integer(name), trial.integer(name)
+        text = f"Dynamic thread count update validation failed for {name}={wanted}, value should "
+        if wanted < now // 2:
+            return text + f"be at least half the current value {now}"
+        if wanted > now * 2:
+            return text + f"not be greater than double the current value {now}"
+        return ""
+
+    def is_list(self, resource: ConfigResource, key: str) -> bool:
+        """Whether append and subtract make sense for the key."""
+        keys = TOPIC_KEYS if resource.type == ConfigType.TOPIC else BROKER_KEYS
+        found = keys.get(key)
+        return found is not None and found.kind == "list"
+
+    def inherited(self, resource: ConfigResource, key: str) -> str | None:
+        """The value in force without an override of the resource itself."""
+        if resource.type == ConfigType.TOPIC:
+            definition = TOPIC_KEYS.get(key)
+            return None if definition is None else format_value(self._topics.inherited(definition))
+        trial = BrokerConfig(self._broker.static)
+        trial.apply_dynamic(self._broker.dynamic_default if resource.name else {}, {})
+        return None if find_broker_key(key) is None else format_value(trial[key])
+
+
+def _refuse_any(reason: str, names: list[str]) -> None:
+    if names:
+        raise ConfigRefused(ErrorCode.INVALID_REQUEST, f"{reason}: [{', '.join(names)}]")

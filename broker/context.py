@@ -1,0 +1,46 @@
+"""What handlers work on: one bundle for a broker, made once at start.
+
+Owns nothing itself. A handler takes the current image once and uses it to the end of its work; whatever
+changes the cluster goes through the controller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.config.broker_config import BrokerConfig
+    from broker.config.topic_configs import TopicConfigs
+    from broker.loggers import BrokerLoggers
+    from broker.producer_ids import ProducerIds
+    from replication.controller.controller import Controller
+    from replication.metadata.image import ClusterImage, ImageHolder
+    from replication.replica_manager import ReplicaManager
+    from runtime.system import Env
+    from storage.log_manager import LogManager
+
+
+@dataclass(slots=True)
+class BrokerContext:
+    """The parts of a running broker."""
+
+    env: Env
+    config: BrokerConfig
+    topic_configs: TopicConfigs
+    holder: ImageHolder
+    controller: Controller
+    replicas: ReplicaManager
+    logs: LogManager
+    producer_ids: ProducerIds
+    loggers: BrokerLoggers
+
+    @property
+    def image(self) -> ClusterImage:
+        """The cluster as it is now."""
+        return self.holder.current
+
+    @property
+    def node_id(self) -> int:
+        """This broker's id."""
+        return self.config.node_id
