@@ -248,8 +248,9 @@ class FrameReceiver:
         return own
 
     def close(self) -> None:
-        """The connection is lost."""
+        """The connection is lost: let go of memory, and of the callbacks, which refer back to it."""
         pool = self._pool
+        self.pause, self.on_give_up = _ignore_pause, _ignore
         pool.held_bytes -= len(self._rest)
         self._rest = b""
         if self._own is not None:
@@ -267,8 +268,9 @@ class FrameReceiver:
 
     def give_up(self) -> None:
         """Called by the pool: drop the unfinished frame and have the connection closed."""
+        tell = self.on_give_up
         self.close()
-        self.on_give_up()
+        tell()
 
     def _start(self, at: int, end: int, need: int) -> None:
         have = end - at
@@ -303,3 +305,11 @@ class FrameReceiver:
         if self.waiting:
             self.waiting = False
             self.pause(False)
+
+
+def _ignore() -> None:
+    return None
+
+
+def _ignore_pause(pause: bool) -> None:
+    return None

@@ -81,6 +81,9 @@ class Workers:
             if self._closed:
                 raise WorkerCrashed("the workers are closed")
             worker = self._free.pop() if self._free else await _start()
+            if self._closed:  # meanwhile
+                worker.kill()
+                raise WorkerCrashed("the workers are closed")
             self._running[worker] = None
             try:
                 good, result = await worker.call(request)

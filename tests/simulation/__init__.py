@@ -1,0 +1,1 @@
+"""Simulated twins of the runtime's ports."""

@@ -1,0 +1,105 @@
+import asyncio
+import os
+import signal
+import threading
+
+import pytest
+
+from runtime.workers import WorkerCrashed, Workers
+
+
+def with_workers(body, count=1):
+    async def main():
+        workers = Workers(count)
+        try:
+            return await body(workers)
+        finally:
+            await workers.aclose()
+
+    return asyncio.run(main())
+
+
+def test_calls_run_in_another_process_which_is_used_again():
+    async def body(workers):
+        first = await workers.call(os.getpid)
+        assert first != os.getpid()
+        assert await workers.call(os.getpid) == first
+        assert await workers.call(divmod, 17, 5) == (3, 2)
+        big = b"x" * 3_000_000
+        assert await workers.call(bytes.upper, big) == big.upper()
+
+    with_workers(body)
+
+
+def test_worker_finds_our_packages_first():
+    async def body(workers):
+        import importlib
+
+        module = await workers.call(importlib.util.find_spec, "runtime.workers")
+        import runtime.workers
+
+        assert module.origin == runtime.workers.__file__
+
+    with_workers(body)
+
+
+def test_an_exception_of_the_function_comes_back_and_the_worker_lives():
+    async def body(workers):
+        pid = await workers.call(os.getpid)
+        with pytest.raises(ZeroDivisionError):
+            await workers.call(divmod, 1, 0)
+        with pytest.raises(FileNotFoundError):
+            await workers.call(os.stat, "/nothing/here")
+        assert await workers.call(os.getpid) == pid
+
+    with_workers(body)
+
+
+def test_a_result_that_cannot_be_pickled_is_an_error():
+    async def body(workers):
+        with pytest.raises((TypeError, RuntimeError)):
+            await workers.call(threading.Lock)
+        assert await workers.call(int, "4") == 4
+
+    with_workers(body)
+
+
+def test_a_worker_that_dies_fails_its_call_and_is_replaced():
+    async def body(workers):
+        pid = await workers.call(os.getpid)
+        with pytest.raises(WorkerCrashed, match="code 3"):
+            await asyncio.wait_for(workers.call(os._exit, 3), 10)
+        assert await workers.call(os.getpid) != pid
+
+    with_workers(body)
+
+
+def test_a_cancelled_call_does_not_answer_the_next_one():
+    async def body(workers):
+        waiting = asyncio.ensure_future(workers.call(signal.pause))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(waiting, 0.3)
+        assert await asyncio.wait_for(workers.call(int, "5"), 10) == 5
+
+    with_workers(body)
+
+
+def test_closing_fails_calls_in_progress():
+    async def main():
+        workers = Workers(1)
+        await workers.call(os.getpid)
+        call = asyncio.ensure_future(workers.call(signal.pause))
+        await asyncio.sleep(0)
+        await workers.aclose()
+        with pytest.raises(WorkerCrashed):
+            await asyncio.wait_for(call, 10)
+
+    asyncio.run(main())
+
+
+def test_more_calls_than_workers_wait_their_turn():
+    async def body(workers):
+        answers = await asyncio.gather(*(workers.call(int, str(i)) for i in range(6)))
+        assert answers == list(range(6))
+
+    with_workers(body, count=2)
