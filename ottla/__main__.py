@@ -1,7 +1,7 @@
 """The `ottla` command: `ottla serve` and Kafka's tools under Kafka's flags.
 
-Each subcommand is a module of `ottla.cli` that is imported when it is called, so that `ottla serve` does not pay
-for the tools.
+Each subcommand is a module of `ottla.cli` that is imported when it is called, so that `ottla serve` does
+not pay for the tools.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def carry_out(command: dict[str, Any], host: str, port: int) -> dict[str, Any]:
     from ottla.client import ClientError, KafkaClient
 
     try:
-        with KafkaClient(host, port, client_id="ottla-embedded") as client:
+        with KafkaClient(f"{host}:{port}", "ottla-embedded") as client:
             if "create_topic" in command:
                 client.create_topic(command["create_topic"], command["partitions"], config=command["config"])
             else:

@@ -1,7 +1,7 @@
 """`ottla serve`: one broker in the foreground, configured as Apache Kafka's broker is.
 
-Without a file the single-node profile applies; `KAFKA_*` variables and `--override` come on top, in that order.
-The exit code is the broker's: 0 after a stop in good order, 1 where it could not start.
+Without a file the single-node profile applies; `KAFKA_*` variables and `--override` come on top, in that
+order. The exit code is the broker's: 0 after a stop in good order, 1 where it could not start.
 """
 
 from __future__ import annotations
