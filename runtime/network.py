@@ -79,7 +79,8 @@ class LoopNetwork:
         receive_buffer_bytes: int = -1,
     ) -> LoopListener:
         family, address = await self._resolve(host, port)
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # with the protocol named: else the stock loop does not switch Nagle's delay off
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             _prepare(listening, not host, send_buffer_bytes, receive_buffer_bytes)
             listening.bind(address)
