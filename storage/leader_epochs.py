@@ -1,0 +1,142 @@
+"""Which leader epoch began at which offset: a short ascending list per partition, kept in
+`leader-epoch-checkpoint` (KIP-101, KIP-279).
+
+Invariant: epochs and start offsets both strictly increase. The file never lacks an entry that memory has
+(assignments are written and fsynced at once); after a cut it may have one too many, which loading removes.
+Read on first use, so that a broker with thousands of partitions starts without opening their files.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from runtime.files import FileSystem
+from storage.checkpoints import parse_integer, read_entries, write_entries
+
+UNDEFINED = -1
+
+
+class EpochEnd(NamedTuple):
+    """Where an epoch ends: the epoch found and its end offset (exclusive); -1, -1 if unknown."""
+
+    epoch: int
+    end_offset: int
+
+
+class LeaderEpochs:
+    """The epochs of one partition. Offsets are first offsets of an epoch."""
+
+    __slots__ = ("_entries", "_files", "_path", "_range")
+
+    def __init__(self, files: FileSystem, path: str) -> None:
+        self._files = files
+        self._path = path
+        self._entries: list[tuple[int, int]] | None = None
+        self._range: tuple[int, int] | None = None
+
+    def restrict(self, start_offset: int, end_offset: int) -> None:
+        """Note the bounds of the loaded log; applied when the file is read, which may have stale entries."""
+        self._range = (start_offset, end_offset)
+        if self._entries is not None:
+            self._apply_range()
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """(epoch, start offset), ascending. Not to be changed by the caller."""
+        if self._entries is None:
+            rows = read_entries(self._files, self._path, 2)
+            self._entries = []
+            for number, (epoch, start) in enumerate(rows, 3):
+                self._insert(
+                    parse_integer(epoch, self._path, number), parse_integer(start, self._path, number)
+                )
+            self._apply_range()
+        return self._entries
+
+    def _apply_range(self) -> None:
+        if self._range is not None:
+            start, end = self._range
+            self._range = None
+            self.truncate_from_end(end)
+            self.truncate_from_start(start)
+
+    @property
+    def latest_epoch(self) -> int:
+        """-1 when no epoch is known."""
+        entries = self.entries
+        return entries[-1][0] if entries else UNDEFINED
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Epoch `epoch` writes from `start_offset` on; persisted before this returns if it is news."""
+        if epoch < 0:
+            raise ValueError(f"leader epoch {epoch} is negative")
+        if self._insert(epoch, start_offset):
+            self._persist()
+
+    def _insert(self, epoch: int, start_offset: int) -> bool:
+        entries = self.entries
+        if entries and entries[-1][0] == epoch and start_offset >= entries[-1][1]:
+            return False
+        while entries and (entries[-1][0] >= epoch or entries[-1][1] >= start_offset):
+            entries.pop()
+        entries.append((epoch, start_offset))
+        return True
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
+        """End of the greatest epoch not above the asked one (OffsetForLeaderEpoch, KIP-101)."""
+        entries = self.entries
+        if epoch == UNDEFINED or not entries or epoch > entries[-1][0]:
+            return EpochEnd(UNDEFINED, UNDEFINED)
+        if epoch == entries[-1][0]:
+            return EpochEnd(epoch, log_end_offset)
+        if epoch < entries[0][0]:
+            return EpochEnd(epoch, entries[0][1])
+        found, end = entries[0]
+        for candidate, start in entries:
+            if candidate > epoch:
+                end = start
+                break
+            found = candidate
+        return EpochEnd(found, end)
+
+    def epoch_at(self, offset: int) -> int:
+        """The epoch that wrote the record at `offset`; -1 below the first entry."""
+        found = UNDEFINED
+        for epoch, start in self.entries:
+            if start > offset:
+                break
+            found = epoch
+        return found
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forget epochs that begin at or after `end_offset`."""
+        entries = self.entries
+        if end_offset >= 0 and entries and entries[-1][1] >= end_offset:
+            while entries and entries[-1][1] >= end_offset:
+                entries.pop()
+            self._persist()
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """The log now begins at `start_offset`: the epoch in force there is kept and moved up to it."""
+        entries = self.entries
+        if not entries or start_offset <= entries[0][1]:
+            return
+        below = [entry for entry in entries if entry[1] <= start_offset]
+        entries[: len(below)] = [(below[-1][0], start_offset)]
+        self._persist()
+
+    def clip(self, end_offset: int) -> None:
+        """After a failed write: an epoch assigned beyond the end really begins at it."""
+        entries = self.entries
+        if entries and entries[-1][1] > end_offset:
+            epoch = entries[-1][0]
+            self._insert(epoch, end_offset)
+            self._persist()
+
+    def clear(self) -> None:
+        if self.entries:
+            self.entries.clear()
+            self._persist()
+
+    def _persist(self) -> None:
+        write_entries(self._files, self._path, (f"{epoch} {start}" for epoch, start in self.entries))

@@ -1,0 +1,161 @@
+"""The files of one log: its segments, rolling, cutting, setting files aside, syncing.
+
+Knows nothing of high watermarks, producers or leaders; `partition_log.py` puts those around it. Files that
+are no longer needed are renamed `.deleted` at once and removed after file.delete.delay.ms, so that reads
+under way end well. Nothing here waits for a disk except where it says sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from runtime.entropy import Random
+from runtime.files import FileSystem
+from storage import names
+from storage.log_config import LogConfig
+from storage.segment import Segment
+from storage.segments import Segments
+
+
+class Doomed(NamedTuple):
+    """Files that are to be removed when `due_ms` has passed."""
+
+    due_ms: int
+    paths: list[str]
+
+
+class LocalLog:
+    """See the module. `directory` is the partition's."""
+
+    __slots__ = (
+        "_known_offset",
+        "_random",
+        "config",
+        "directory",
+        "doomed",
+        "files",
+        "recovery_point",
+        "segments",
+    )
+
+    def __init__(self, files: FileSystem, directory: str, config: LogConfig, random: Random) -> None:
+        self.files = files
+        self.directory = directory
+        self.config = config
+        self._random = random
+        self.segments = Segments()
+        self.doomed: list[Doomed] = []
+        self.recovery_point = 0  # everything below is synced
+        self._known_offset = -1  # base of the newest segment whose name is durable
+
+    def new_segment(self, base_offset: int, now_ms: int) -> Segment:
+        """Create the files of a segment and make it the active one."""
+        jitter_max = min(self.config.segment_jitter_ms, self.config.roll_ms)
+        jitter = self._random.integer(0, jitter_max - 1) if jitter_max > 0 else 0
+        for suffix in (names.OFFSET_INDEX, names.TIME_INDEX, names.TXN_INDEX):
+            leftover = f"{self.directory}/{names.segment_file(base_offset, suffix)}"
+            if self.files.exists(leftover):
+                self.files.remove(leftover)
+        segment = Segment(
+            self.files, self.directory, base_offset, now_ms=now_ms, jitter_ms=jitter, create=True
+        )
+        self.segments.add(segment)
+        return segment
+
+    def roll(self, base_offset: int, now_ms: int) -> Segment:
+        """Seal the active segment and begin one at `base_offset`; an empty one of that base is made anew."""
+        active = self.segments.active
+        if base_offset == active.base_offset and active.size == 0:
+            self.set_aside([active], now_ms)
+        elif base_offset <= active.base_offset:
+            raise ValueError(f"{self.directory}: a roll to {base_offset}, but {active.base_offset} is active")
+        else:
+            active.seal()
+        return self.new_segment(base_offset, now_ms)
+
+    def flush_job(self, upto: int) -> Callable[[], None]:
+        """What has to be synced so that everything below `upto` is on the disk; to be run on any thread.
+
+        Index entries go to their files here and now; the returned call only syncs. `mark_flushed` follows it.
+        """
+        segments = [s for s in self.segments.from_offset(self.recovery_point) if s.base_offset < max(upto, 1)]
+        for segment in segments:
+            segment.write_indexes()
+        directory = self.directory if segments and segments[-1].base_offset > self._known_offset else None
+        files = self.files
+
+        def sync() -> None:
+            for segment in segments:
+                segment.sync()
+            if directory is not None:
+                files.sync_dir(directory)
+
+        return sync
+
+    def mark_flushed(self, upto: int) -> None:
+        """A flush job for `upto` ended well."""
+        if upto > self.recovery_point:
+            self.recovery_point = upto
+            floor = self.segments.floor(upto)
+            if floor is not None:
+                self._known_offset = max(self._known_offset, floor.base_offset)
+
+    def mark_known(self) -> None:
+        """The names of all segments are durable, as after a clean stop."""
+        self._known_offset = self.segments.active.base_offset
+
+    def set_aside(self, gone: list[Segment], now_ms: int) -> None:
+        """Take segments out of the log; their files are renamed now and removed later."""
+        paths = []
+        for segment in gone:
+            self.segments.remove(segment)
+            paths += segment.rename_suffix("", names.DELETED)
+            segment.close_files()
+        self.doom(paths, now_ms)
+
+    def doom(self, paths: list[str], now_ms: int) -> None:
+        if paths:
+            self.doomed.append(Doomed(now_ms + self.config.file_delete_delay_ms, paths))
+
+    def take_doomed(self, now_ms: int) -> list[list[str]]:
+        """Lists of files whose time has come; the caller removes them."""
+        due = [entry.paths for entry in self.doomed if entry.due_ms <= now_ms]
+        self.doomed = [entry for entry in self.doomed if entry.due_ms > now_ms]
+        return due
+
+    def truncate_to(self, offset: int, now_ms: int) -> None:
+        """Remove every batch that ends at or above `offset`, which lies above the first base."""
+        self.set_aside([s for s in self.segments if s.base_offset > offset], now_ms)
+        active = self.segments.active
+        active.activate()
+        found = active.locate(offset)
+        if found is not None:
+            active.truncate_position(found.position)
+        else:
+            active.truncate_position(active.size)
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def restart_at(self, offset: int, now_ms: int) -> None:
+        """Drop everything; one empty segment at `offset` remains, created before the last old one goes."""
+        old = list(self.segments)
+        clash = [segment for segment in old if segment.base_offset == offset]
+        self.set_aside(clash, now_ms)
+        self.new_segment(offset, now_ms)
+        self.set_aside([segment for segment in old if segment not in clash], now_ms)
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def rename_directory(self, directory: str) -> None:
+        """The whole partition gets another name; descriptors are closed before."""
+        for segment in self.segments:
+            segment.close_files()
+        self.files.rename(self.directory, directory)
+        self.directory = directory
+        for segment in self.segments:
+            segment.directory = directory
+        self.doomed.clear()
+
+    def close_files(self) -> None:
+        """Give up all descriptors without writing."""
+        for segment in self.segments:
+            segment.close_files()

@@ -1,0 +1,223 @@
+"""A log directory: its lock, its `meta.properties`, the logs it holds, and its failure.
+
+`meta.properties` is a Java properties file, version 1: cluster.id, node.id, directory.id. Java escapes `:`
+and `=` in values, so a reader has to undo that. A failed directory stays out of service until the broker
+restarts: its logs refuse everything and nothing is written to it any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
+from runtime.files import FileLock, FileLockHeld, FileSystem
+from storage import checkpoints, names
+from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory
+
+if TYPE_CHECKING:
+    from storage.partition_log import FlushJob, PartitionLog
+
+logger = logging.getLogger(__name__)
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+@dataclass(slots=True)
+class MetaProperties:
+    """Who a log directory belongs to."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: bytes
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Keys and values of a Java properties file: comments, continued lines, escapes."""
+    values: dict[str, str] = {}
+    pending = ""
+    for raw in text.splitlines():
+        line = pending + raw.lstrip(" \t\f")
+        if not pending and (not line or line[0] in "#!"):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            pending = line[:-1]
+            continue
+        pending = ""
+        key, value = _split(line)
+        values[_unescape(key)] = _unescape(value)
+    return values
+
+
+def _split(line: str) -> tuple[str, str]:
+    at = 0
+    while at < len(line) and line[at] not in "=: \t\f":
+        at += 2 if line[at] == "\\" else 1
+    rest = line[at:].lstrip(" \t\f")
+    if rest and rest[0] in "=:":
+        rest = rest[1:].lstrip(" \t\f")
+    return line[:at], rest
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    out: list[str] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char != "\\" or at + 1 == len(text):
+            out.append(char)
+            at += 1
+        elif text[at + 1] == "u":
+            out.append(chr(int(text[at + 2 : at + 6], 16)))
+            at += 6
+        else:
+            out.append(_ESCAPES.get(text[at + 1], text[at + 1]))
+            at += 2
+    return "".join(out)
+
+
+def read_meta(files: FileSystem, path: str) -> MetaProperties | None:
+    """The directory's properties; None if there is no file. A missing directory.id reads as zero.
+
+    Raises CorruptCheckpoint for a file that lacks what its version requires.
+    """
+    if not files.exists(path):
+        return None
+    try:
+        values = parse_properties(files.read_bytes(path).decode("latin-1"))
+        version = int(values.get("version", "0"))
+        if version not in (0, 1):
+            raise ValueError(f"version {version} is not known")
+        node_id = int(values["node.id" if version else "broker.id"])
+        directory_id = uuid_from_text(values["directory.id"]) if "directory.id" in values else ZERO_UUID
+        cluster_id = values["cluster.id"] if version else values.get("cluster.id", "")
+    except (ValueError, KeyError) as error:
+        raise CorruptCheckpoint(f"{path}: {error}") from error
+    return MetaProperties(cluster_id, node_id, directory_id)
+
+
+def write_meta(files: FileSystem, path: str, meta: MetaProperties) -> None:
+    escaped = "".join("\\" + c if c in "\\:=#!" else c for c in meta.cluster_id)
+    lines = [
+        "#",
+        f"cluster.id={escaped}",
+        f"directory.id={uuid_to_text(meta.directory_id)}",
+        f"node.id={meta.node_id}",
+        "version=1",
+        "",
+    ]
+    files.write_atomic(path, "\n".join(lines).encode("latin-1"))
+
+
+class LogDir:
+    """One directory of `log.dirs`."""
+
+    def __init__(self, files: FileSystem, path: str) -> None:
+        self.files = files
+        self.path = path
+        self.offline = False
+        self.failure: OSError | None = None
+        self.meta: MetaProperties | None = None
+        self.logs: dict[tuple[str, int], PartitionLog] = {}
+        self.was_clean = False
+        self.loaded = False
+        self.starts_moved = False  # a start offset moved since the last checkpoint of them
+        self.on_failure: Callable[[LogDir], None] | None = None
+        self.on_job: Callable[[FlushJob], None] | None = None
+        self._lock: FileLock | None = None
+
+    def path_of(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def lock(self) -> None:
+        """Make the directory ours. Raises DirectoryLocked, OSError."""
+        self.files.make_dirs(self.path)
+        try:
+            self._lock = self.files.lock(self.path_of(names.LOCK))
+        except FileLockHeld as error:
+            raise DirectoryLocked(
+                f"log directory {self.path} is in use by another process: stop that broker, "
+                f"or give this one another log.dirs"
+            ) from error
+
+    def unlock(self) -> None:
+        """Let others have it; the lock file goes with the lock."""
+        if self._lock is not None:
+            if self.files.exists(self.path_of(names.LOCK)):
+                self.files.remove(self.path_of(names.LOCK))
+            self._lock.release()
+            self._lock = None
+
+    def take_clean_marker(self) -> bool:
+        """Whether the last stop was clean; the marker goes, so that a crash from now on is not."""
+        path = self.path_of(names.CLEAN_SHUTDOWN)
+        self.was_clean = self.files.exists(path)
+        if self.was_clean:
+            self.files.remove(path)
+        return self.was_clean
+
+    def check_meta(self, cluster_id: str, node_id: int, new_directory_id: bytes) -> None:
+        """Compare `meta.properties` with who we are; write it where it is missing or lacks a directory id.
+
+        Raises InconsistentDirectory, CorruptCheckpoint, OSError.
+        """
+        path = self.path_of(names.META_PROPERTIES)
+        meta = read_meta(self.files, path)
+        if meta is not None:
+            if meta.cluster_id and meta.cluster_id != cluster_id:
+                raise InconsistentDirectory(
+                    f"{self.path} belongs to cluster {meta.cluster_id}, this broker to {cluster_id}"
+                )
+            if meta.node_id != node_id:
+                raise InconsistentDirectory(
+                    f"{self.path} belongs to node {meta.node_id}, this broker is node {node_id}"
+                )
+        self.meta = meta
+        if meta is None or meta.directory_id == ZERO_UUID or not meta.cluster_id:
+            self.meta = MetaProperties(cluster_id, node_id, new_directory_id)
+            write_meta(self.files, path, self.meta)
+
+    def fail(self, error: OSError) -> None:
+        """Take the directory out of service."""
+        if self.offline:
+            return
+        self.offline = True
+        self.failure = error
+        logger.error("log directory %s is offline until the broker restarts: %s", self.path, error)
+        if self.on_failure is not None:
+            self.on_failure(self)
+
+    def background(self, job: FlushJob) -> None:
+        """Have a sync done elsewhere; without a helper for it the next flush will do it."""
+        if self.on_job is not None:
+            self.on_job(job)
+
+    def offsets(self, name: str) -> dict[tuple[str, int], int]:
+        """A checkpoint of this directory; a damaged one is reported and read as empty."""
+        try:
+            return checkpoints.read_offsets(self.files, self.path_of(name))
+        except CorruptCheckpoint as error:
+            logger.warning("%s; it is read as empty", error)
+            return {}
+
+    def write_recovery_points(self) -> None:
+        points = {key: log.recovery_point for key, log in self.logs.items()}
+        checkpoints.write_offsets(self.files, self.path_of(names.RECOVERY_POINTS), points)
+
+    def write_log_starts(self) -> None:
+        """Only logs whose start is not simply that of their first segment have an entry."""
+        self.starts_moved = False
+        starts = {
+            key: log.start_offset
+            for key, log in self.logs.items()
+            if log.start_offset > log.local.segments.first.base_offset
+        }
+        checkpoints.write_offsets(self.files, self.path_of(names.LOG_STARTS), starts)
+
+    def write_high_watermarks(self) -> None:
+        marks = {key: log.high_watermark for key, log in self.logs.items()}
+        checkpoints.write_offsets(self.files, self.path_of(names.HIGH_WATERMARKS), marks)

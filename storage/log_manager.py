@@ -1,0 +1,354 @@
+"""All logs of a broker: loading, creating, deleting, checkpoints, and a clean end.
+
+Owns the log directories. Start: lock, properties, clean marker taken away, checkpoints read, partitions
+loaded. End, in Kafka's order: high watermarks, then every log synced and closed, then recovery points and log
+starts, then the marker, then the lock. The periodic parts are plain calls for whoever owns the timer; what
+waits for the disk comes as jobs for `run_blocking`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from protocol.uuids import ZERO_UUID
+from runtime.clock import Clock
+from runtime.entropy import Random
+from runtime.files import FileSystem
+from storage import names, recovery
+from storage.errors import (
+    CorruptCheckpoint,
+    InconsistentDirectory,
+    InconsistentTopicId,
+    StorageFailed,
+)
+from storage.local_log import LocalLog
+from storage.log_config import LogConfig
+from storage.log_dirs import LogDir
+from storage.partition_log import FlushJob, PartitionLog
+from storage.partition_metadata import read_topic_id
+from storage.tail import BUDGET_BYTES, TailBudget
+
+logger = logging.getLogger(__name__)
+ConfigOf = Callable[[str], LogConfig]
+
+
+class LogManager:
+    """See the module. `config_of` gives the effective settings of a topic."""
+
+    def __init__(
+        self,
+        files: FileSystem,
+        clock: Clock,
+        random: Random,
+        paths: Sequence[str],
+        config_of: ConfigOf,
+        *,
+        tail_bytes: int = BUDGET_BYTES,
+    ) -> None:
+        self._files = files
+        self._clock = clock
+        self._random = random
+        self._config_of = config_of
+        self.dirs = [LogDir(files, path.rstrip("/") or "/") for path in paths]
+        self._logs: dict[tuple[str, int], PartitionLog] = {}
+        self._budget = TailBudget(tail_bytes)
+        self._deleted: list[tuple[int, LogDir, str]] = []  # due, directory, name
+        self.on_failure: Callable[[LogDir], None] | None = None
+        self.unclean = False  # whether a directory had not been closed cleanly: leader epochs must rise
+
+    # --- start ----------------------------------------------------------------------------------------------
+
+    def open(self, cluster_id: str, node_id: int) -> None:
+        """Lock the directories and make sure that they are ours.
+
+        A directory that cannot be used is offline from the start; all of them: StorageFailed. Raises
+        DirectoryLocked, InconsistentDirectory, CorruptCheckpoint.
+        """
+        for directory in self.dirs:
+            directory.on_failure = self._failed
+            try:
+                directory.lock()
+                directory.check_meta(cluster_id, node_id, self._random.uuid())
+            except OSError as error:
+                directory.fail(error)
+        seen: dict[bytes, str] = {}
+        for directory in self.online_dirs():
+            assert directory.meta is not None
+            other = seen.setdefault(directory.meta.directory_id, directory.path)
+            if other != directory.path:
+                raise InconsistentDirectory(f"{other} and {directory.path} have the same directory.id")
+        if not self.online_dirs():
+            raise StorageFailed("no log directory is usable", offline=True)
+
+    def load(self) -> None:
+        """Load every partition found. Raises ValueError for a directory that cannot be a partition.
+
+        Sets `unclean` if any directory was not closed cleanly.
+        """
+        for directory in self.online_dirs():
+            try:
+                self._load_dir(directory)
+            except OSError as error:
+                directory.fail(error)
+        if not self.online_dirs():
+            raise StorageFailed("no log directory could be loaded", offline=True)
+
+    def _load_dir(self, directory: LogDir) -> None:
+        now_ms = self._clock.now_ms()
+        found = self._partition_dirs(directory)
+        fresh = not found and not self._files.exists(directory.path_of(names.RECOVERY_POINTS))
+        clean = directory.take_clean_marker() or fresh
+        if not clean:
+            self.unclean = True
+            logger.warning("%s was not closed cleanly; recovering", directory.path)
+        points = directory.offsets(names.RECOVERY_POINTS)
+        starts = directory.offsets(names.LOG_STARTS)
+        marks = directory.offsets(names.HIGH_WATERMARKS)
+        for name in (names.RECOVERY_POINTS, names.LOG_STARTS, names.HIGH_WATERMARKS, names.CLEANER_OFFSETS):
+            if not self._files.exists(directory.path_of(name)):
+                self._files.open(directory.path_of(name), create=True).close()
+        for name, parsed in found:
+            if parsed.kind == "delete":
+                self._deleted.append(
+                    (now_ms + self._config_of(parsed.topic).file_delete_delay_ms, directory, name)
+                )
+                continue
+            if parsed.kind:
+                continue
+            key = (parsed.topic, parsed.partition)
+            if key in self._logs:
+                raise InconsistentDirectory(
+                    f"{name} is in {self._logs[key].directory.path} and in {directory.path}"
+                )
+            log = self._log_object(directory, name, key, self._read_topic_id(directory, name))
+            recovery.load_log(
+                log,
+                clean=clean,
+                recovery_point=points.get(key, 0),
+                log_start=starts.get(key, 0),
+                now_ms=now_ms,
+            )
+            log.set_high_watermark(marks.get(key, 0))
+            self._register(log, key)
+        directory.loaded = True
+
+    def _partition_dirs(self, directory: LogDir) -> list[tuple[str, names.PartitionDir]]:
+        found = []
+        for name in self._files.list_dir(directory.path):
+            if "." not in name or not name.endswith("checkpoint"):
+                parsed = self._parse(directory, name)
+                if parsed is not None:
+                    found.append((name, parsed))
+        return found
+
+    def _parse(self, directory: LogDir, name: str) -> names.PartitionDir | None:
+        if name in names.FOREIGN_DIRS or not self._files.is_dir(directory.path_of(name)):
+            return None
+        try:
+            parsed = names.parse_partition_dir(name)
+        except ValueError as error:
+            raise ValueError(
+                f"{directory.path} holds something that is no partition: {error}. "
+                f"Give the broker a directory of its own, or move {name} away"
+            ) from error
+        return None if parsed.topic == names.METADATA_TOPIC else parsed
+
+    def _read_topic_id(self, directory: LogDir, name: str) -> bytes:
+        try:
+            return read_topic_id(self._files, f"{directory.path}/{name}/{names.PARTITION_METADATA}")
+        except CorruptCheckpoint as error:
+            logger.warning("%s", error)
+            return ZERO_UUID
+
+    def _log_object(
+        self, directory: LogDir, name: str, key: tuple[str, int], topic_id: bytes
+    ) -> PartitionLog:
+        local = LocalLog(self._files, directory.path_of(name), self._config_of(key[0]), self._random)
+        return PartitionLog(directory, local, key[0], key[1], topic_id, self._budget)
+
+    def _register(self, log: PartitionLog, key: tuple[str, int]) -> None:
+        self._logs[key] = log
+        log.directory.logs[key] = log
+
+    # --- lookups --------------------------------------------------------------------------------------------
+
+    def get(self, topic: str, partition: int) -> PartitionLog | None:
+        return self._logs.get((topic, partition))
+
+    def __iter__(self) -> Iterator[PartitionLog]:
+        return iter(self._logs.values())
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    def online_dirs(self) -> list[LogDir]:
+        return [directory for directory in self.dirs if not directory.offline]
+
+    # --- creating and deleting ------------------------------------------------------------------------------
+
+    def create(self, topic: str, partition: int, topic_id: bytes) -> PartitionLog:
+        """The log of a partition, made if missing, in the directory with the fewest partitions.
+
+        Syncs the small file with the topic id. Raises InconsistentTopicId if the one that exists is of
+        another topic, StorageFailed where no directory takes it.
+        """
+        key = (topic, partition)
+        log = self._logs.get(key)
+        if log is not None:
+            if log.topic_id == ZERO_UUID and topic_id != ZERO_UUID:
+                log.assign_topic_id(topic_id)
+            elif topic_id not in (ZERO_UUID, log.topic_id):
+                raise InconsistentTopicId(f"{log.local.directory} belongs to another topic of the same name")
+            return log
+        failure: OSError | None = None
+        for directory in sorted(self.online_dirs(), key=lambda d: len(d.logs)):
+            try:
+                return self._create_in(directory, key, topic_id)
+            except OSError as error:
+                failure = error
+                logger.warning("%s does not take %s-%d: %s", directory.path, topic, partition, error)
+        raise StorageFailed(
+            f"no log directory takes {topic}-{partition}: {failure}", offline=not self.online_dirs()
+        )
+
+    def _create_in(self, directory: LogDir, key: tuple[str, int], topic_id: bytes) -> PartitionLog:
+        now_ms = self._clock.now_ms()
+        name = names.partition_dir(*key)
+        self._files.make_dirs(directory.path_of(name))
+        log = self._log_object(directory, name, key, topic_id)
+        log.local.new_segment(0, now_ms)
+        if topic_id != ZERO_UUID:
+            log.assign_topic_id(topic_id)
+        log.opened(0, 0)
+        self._register(log, key)
+        return log
+
+    def delete(self, topic: str, partition: int) -> None:
+        """Set a partition aside at once; its files go after file.delete.delay.ms. Raises StorageFailed."""
+        log = self._logs.pop((topic, partition), None)
+        if log is None:
+            return
+        directory = log.directory
+        directory.logs.pop((topic, partition), None)
+        delay = log.config.file_delete_delay_ms
+        log.close()
+        name = names.suffixed_dir(topic, partition, self._random.uuid(), "delete")
+        try:
+            log.local.rename_directory(directory.path_of(name))
+        except OSError as error:
+            directory.fail(error)
+            raise StorageFailed(f"{topic}-{partition} could not be deleted: {error}", offline=True) from error
+        self._deleted.append((self._clock.now_ms() + delay, directory, name))
+
+    # --- periodic parts -------------------------------------------------------------------------------------
+
+    def take_doomed(self) -> list[Callable[[], None]]:
+        """Calls for `run_blocking` that remove files whose delay has passed."""
+        now_ms = self._clock.now_ms()
+        due = [entry for entry in self._deleted if entry[0] <= now_ms]
+        self._deleted = [entry for entry in self._deleted if entry[0] > now_ms]
+        jobs: list[Callable[[], None]] = []
+        for _, directory, name in due:
+            if not directory.offline:
+                jobs.append(partial(self._files.remove_tree, directory.path_of(name)))
+        for log in self._logs.values():
+            if log.local.doomed and not log.directory.offline:
+                jobs += [partial(self._remove_files, paths) for paths in log.local.take_doomed(now_ms)]
+        return jobs
+
+    def _remove_files(self, paths: list[str]) -> None:
+        for path in paths:
+            if self._files.exists(path):
+                self._files.remove(path)
+
+    def delete_old_segments(self) -> int:
+        """Set aside segments that lie wholly below their log's start offset; how many."""
+        now_ms = self._clock.now_ms()
+        return sum(
+            log.delete_segments_below_start(now_ms)
+            for log in self._logs.values()
+            if not log.directory.offline and len(log.local.segments) > 1
+        )
+
+    def expire_producers(self, expiration_ms: int) -> int:
+        """Forget idle producers of logs whose state is in memory; how many."""
+        now_ms = self._clock.now_ms()
+        return sum(
+            log.producers.expire(now_ms, expiration_ms) for log in self._logs.values() if log.has_producers
+        )
+
+    def persist_log_starts(self) -> None:
+        """Write the start offsets of directories where one moved; before DeleteRecords is answered."""
+        self._checkpoint(lambda directory: directory.write_log_starts() if directory.starts_moved else None)
+
+    def checkpoint_log_starts(self) -> None:
+        self._checkpoint(LogDir.write_log_starts)
+
+    def checkpoint_recovery_points(self) -> None:
+        self._checkpoint(LogDir.write_recovery_points)
+
+    def checkpoint_high_watermarks(self) -> None:
+        self._checkpoint(LogDir.write_high_watermarks)
+
+    def _checkpoint(self, write: Callable[[LogDir], None]) -> None:
+        for directory in self.online_dirs():
+            try:
+                write(directory)
+            except OSError as error:
+                directory.fail(error)
+
+    # --- end ------------------------------------------------------------------------------------------------
+
+    def close(self, broker_epoch: int = -1) -> None:
+        """Stop cleanly: after this a start reads nothing but the ends of the logs."""
+        self.checkpoint_high_watermarks()
+        for directory in self.dirs:
+            if not directory.offline:
+                self._close_dir(directory, broker_epoch)
+            for log in directory.logs.values():
+                if not log.closed:
+                    log.close()
+            try:
+                directory.unlock()
+            except OSError as error:
+                logger.warning("%s: %s", directory.path, error)
+
+    def _close_dir(self, directory: LogDir, broker_epoch: int) -> None:
+        complete = directory.loaded
+        for log in directory.logs.values():
+            try:
+                log.close_clean()
+            except StorageFailed as error:
+                logger.error("%s", error)
+                complete = False
+        if directory.offline:
+            return
+        try:
+            directory.write_recovery_points()
+            directory.write_log_starts()
+            if complete:
+                marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+                self._files.write_atomic(directory.path_of(names.CLEAN_SHUTDOWN), marker.encode())
+        except OSError as error:
+            directory.fail(error)
+
+    def abandon(self) -> None:
+        """Give everything up without writing, as a crash would."""
+        for log in self._logs.values():
+            log.close()
+        for directory in self.dirs:
+            directory.unlock()
+
+    def _failed(self, directory: LogDir) -> None:
+        for log in directory.logs.values():
+            log.tail.reset(log.end_offset, log.position)
+        if self.on_failure is not None:
+            self.on_failure(directory)
+
+    def on_flush_job(self, handler: Callable[[FlushJob], None]) -> None:
+        """Name who runs the syncs that rolling leaves behind."""
+        for directory in self.dirs:
+            directory.on_job = handler

@@ -1,0 +1,1 @@
+"""Idempotence: what a log remembers of each producer that wrote to it (KIP-98)."""
