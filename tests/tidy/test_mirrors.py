@@ -22,6 +22,7 @@ TABLES = (
 )
 
 PROVED_ELSEWHERE = {
+    "runtime/files.py": "tests/contract/test_file_system.py",
     "replication/metadata/store.py": "tests/contract/test_metadata_store.py",
     "replication/metadata/memory_store.py": "tests/contract/test_metadata_store.py",
     "replication/metadata/sqlite_store.py": "tests/contract/test_metadata_store.py",
