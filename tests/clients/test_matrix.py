@@ -15,7 +15,7 @@ from tests.clients.datasets import FLIGHTS, Row
 from tests.clients.readers import READERS, Seen
 from tests.clients.writers import CODECS, WRITERS
 from tests.support.kafka_process import run_tool
-from tests.support.wire import WireClient
+from tests.support.wire_client import WireClient
 
 pytestmark = pytest.mark.xdist_group("client-matrix")
 
