@@ -1,0 +1,238 @@
+"""One partition on this broker: its role, epochs, in-sync replicas and log, and who waits for news of it.
+
+Everything here is synchronous and runs on the event loop; nothing awaits between a check and the append that
+relies on it. An append goes in steps, so that one turn of the loop costs one write for each log:
+
+- `append` checks leadership and in-sync replicas and stages the batch in the log: offsets are assigned.
+- `write_pending`, called once for each partition of the turn, writes what is staged. Only then the high watermark
+  moves and the fetch sessions that watch the partition have news.
+- `wake`, called after the answers of the turn have left, resumes parked fetches. They run again from the start.
+
+High watermark: with an ISR of one it is the end of what is written. It stands still while the ISR is smaller than
+min(min.insync.replicas, number of replicas), and it never goes back while this broker leads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from protocol.errors import ErrorCode
+from replication.epoch_fence import check_leader_epoch
+from replication.metadata.image import NO_LEADER, PartitionImage
+from storage.errors import AppendRefused, StorageFailed
+
+if TYPE_CHECKING:
+    from replication.fetch_sessions import FetchSession, Watch
+    from storage.append import Appended, CheckedBatch
+    from storage.partition_log import PartitionLog
+
+ACKS_ALL = -1
+
+
+class Waiter(Protocol):
+    """A request that is parked until a partition has news. It is hashable and compared by identity."""
+
+    def wake(self) -> None:
+        """Something changed: look again. The waiter first leaves all other places where it is parked."""
+
+
+class Partition:
+    """A replica of one partition. `high_watermark`, offsets and configuration are those of `log`.
+
+    `waiters` holds parked fetches, `watches` the fetch sessions' entries for this partition; both are dicts
+    because their order is the order of service."""
+
+    __slots__ = (
+        "_failures",
+        "index",
+        "is_leader",
+        "isr",
+        "leader_epoch",
+        "leader_id",
+        "log",
+        "partition_epoch",
+        "removed",
+        "replicas",
+        "topic",
+        "topic_id",
+        "waiters",
+        "watches",
+    )
+
+    def __init__(self, topic: str, index: int, topic_id: bytes, log: PartitionLog) -> None:
+        self.topic = topic
+        self.index = index
+        self.topic_id = topic_id
+        self.log = log
+        self.is_leader = False
+        self.leader_id = NO_LEADER
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.isr: tuple[int, ...] = ()
+        self.replicas: tuple[int, ...] = ()
+        self.removed = False
+        self._failures = log.failures
+        self.waiters: dict[Waiter, None] = {}
+        self.watches: dict[Watch, None] = {}
+
+    def __repr__(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+    # Roles
+
+    def apply(self, image: PartitionImage, node_id: int) -> None:
+        """Take the role that the image gives this broker. An older image than the known one changes nothing.
+
+        Becoming leader under a newer epoch while running starts that epoch at the end of the log, even if no
+        record follows. At the start of the broker, and for an empty log, the first append does it: reading
+        and writing one small file for each of thousands of partitions would delay the start, and until then
+        `epoch_end` answers as if it had been done. A leader never truncates."""
+        if image.partition_epoch < self.partition_epoch:
+            return
+        known = self.leader_epoch >= 0
+        newer = image.leader_epoch > self.leader_epoch
+        self.partition_epoch = image.partition_epoch
+        self.leader_id, self.leader_epoch = image.leader, image.leader_epoch
+        self.isr, self.replicas = image.isr, image.replicas
+        was_leader, self.is_leader = self.is_leader, image.leader == node_id
+        if self.is_leader:
+            if newer and known and self.log.end_offset > 0:
+                self.log.assign_epoch(image.leader_epoch)
+            self._advance_high_watermark()
+        if newer or was_leader != self.is_leader:
+            self.tell_watches()
+            self.wake()
+
+    def retire(self) -> None:
+        """The partition leaves this broker: everybody who waits or watches looks again and finds it gone."""
+        self.removed = True
+        self.is_leader = False
+        watches, self.watches = self.watches, {}
+        sessions: dict[FetchSession, None] = {}
+        for watch in watches:
+            watch.partition = None
+            watch.session.news[watch] = None
+            sessions[watch.session] = None
+        self.wake()
+        for session in sessions:
+            if session.waiter is not None:
+                session.waiter.wake()
+
+    @property
+    def offline(self) -> bool:
+        """Whether the disk of this replica failed (error 56)."""
+        return self.log.directory.offline
+
+    def check(self, requested_epoch: int, leader_required: bool = True) -> ErrorCode:
+        """Whether a request with this leader epoch (-1: none) may read here: NONE, 56, 74, 75 or 6."""
+        if self.log.directory.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return check_leader_epoch(requested_epoch, self.leader_epoch, self.is_leader, leader_required)
+
+    # Appends
+
+    @property
+    def min_isr(self) -> int:
+        """How many in-sync replicas acks=all needs; never more than there are replicas."""
+        return min(self.log.config.min_insync_replicas, len(self.replicas))
+
+    def append(self, checked: CheckedBatch, acks: int, now_ms: int) -> Appended:
+        """Stage one checked batch; its buffer stays untouched until `write_pending`.
+
+        Raises AppendRefused (6 not the leader, 19 too few in-sync replicas for acks=all, what the log
+        refuses) and StorageFailed; then nothing has changed."""
+        if not self.is_leader:
+            raise AppendRefused(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self} is led by broker {self.leader_id}, not by this one"
+            )
+        if acks == ACKS_ALL and len(self.isr) < self.min_isr:
+            raise AppendRefused(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{len(self.isr)} replica(s) of {self} are in sync, but acks=all needs {self.min_isr}",
+            )
+        return self.log.append_as_leader(checked, self.leader_epoch, now_ms)
+
+    def write_pending(self) -> None:
+        """Write what is staged, then let it be seen. Raises StorageFailed; then it was not appended.
+
+        A roll in the middle of a turn writes, too; where that failed, what was staged before it is gone
+        although the rest of the turn could be written. The whole turn is then refused: telling a client of a
+        failure that was none makes it send again, the reverse would lose records."""
+        log = self.log
+        try:
+            log.write_pending()
+        except StorageFailed:
+            self._failures = log.failures
+            raise
+        self._advance_high_watermark()
+        if self.watches:
+            self.tell_watches()
+        if log.failures != self._failures:
+            self._failures = log.failures
+            raise StorageFailed(f"a write to {self} failed in this turn", offline=log.directory.offline)
+
+    def committed(self, last_offset: int) -> ErrorCode | None:
+        """What acks=all is told about a written batch: None while it waits for replicas, NONE when every
+        in-sync replica has it, 20 when too few are left, 6 when this broker leads no more."""
+        if not self.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if self.log.high_watermark <= last_offset:
+            return None
+        if len(self.isr) < self.min_isr:
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
+
+    def _advance_high_watermark(self) -> None:
+        log, isr = self.log, self.isr
+        alone = self.is_leader and len(isr) == 1 and (len(self.replicas) == 1 or self.min_isr == 1)
+        if alone and log.end_offset > log.high_watermark:
+            log.set_high_watermark(log.end_offset)
+
+    # News
+
+    def wake(self) -> None:
+        """Resume everybody who waits for this partition, in the order in which they came.
+
+        The dict is replaced, not emptied: who is still unsatisfied parks again in the new one."""
+        if self.watches:
+            waiting = [watch.session for watch in self.watches if watch.session.waiter is not None]
+            for session in waiting:
+                if session.waiter is not None:
+                    session.waiter.wake()
+        if self.waiters:
+            waiters, self.waiters = self.waiters, {}
+            for waiter in waiters:
+                waiter.wake()
+
+    def tell_watches(self) -> None:
+        """Something that a fetch answer shows has changed: the sessions have to look again."""
+        for watch in self.watches:
+            watch.session.news[watch] = None
+
+    # Offsets
+
+    def read_limit(self, isolation: int) -> int:
+        """The exclusive offset up to which a consumer of this isolation level may read."""
+        return self.log.last_stable_offset if isolation else self.log.high_watermark
+
+    def delete_records(self, offset: int) -> int:
+        """Raise the start of the log to `offset` (-1: the high watermark) and return the new start.
+
+        Raises StorageError: 1 out of range, 44 the log is only compacted, 56. The caller has the log manager
+        persist the start before it answers."""
+        start = self.log.delete_records(offset)
+        self.tell_watches()
+        return start
+
+    def epoch_end(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch at or below `epoch` and its exclusive end offset; (-1, -1) if unknown (E1).
+
+        The current epoch counts from its first moment, also before the first record of it was written."""
+        log = self.log
+        if self.is_leader and epoch == self.leader_epoch:
+            return epoch, log.end_offset
+        if self.is_leader and epoch < self.leader_epoch:
+            latest = log.leader_epochs.latest_epoch
+            if 0 <= latest < epoch:
+                return latest, log.end_offset
+        found = log.leader_epochs.end_offset_for(epoch, log.end_offset)
+        return found.epoch, found.end_offset
