@@ -57,10 +57,6 @@ class CorruptCheckpoint(Exception):
     """A checkpoint or properties file that does not follow its format; the path and the line are named."""
 
 
-class InconsistentTopicId(Exception):
-    """The partition directory belongs to another topic of the same name."""
-
-
 class DirectoryLocked(Exception):
     """Another process uses the log directory."""
 

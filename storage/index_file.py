@@ -25,7 +25,6 @@ class IndexFile:
         "_handle",
         "_loaded",
         "_page",
-        "_page_first",
         "_pending",
         "_written",
         "base_offset",
@@ -41,8 +40,7 @@ class IndexFile:
         self.base_offset = base_offset
         self._handle: FileHandle | None = None
         self._pending = bytearray()
-        self._page = b""
-        self._page_first = 0
+        self._page = (0, b"")  # number of its first entry, bytes; one value, for lookups run on threads too
         self._written = 0  # entries in the file
         self.entries = 0
         self._loaded = fresh  # whether the columns are in memory
@@ -77,13 +75,15 @@ class IndexFile:
     def raw_entry(self, number: int) -> tuple[int, int]:
         """Entry `number` as it is in the file, through the page last read."""
         size = self.ENTRY.size
-        at = (number - self._page_first) * size
-        if not 0 <= at < len(self._page):
+        start, data = self._page
+        at = (number - start) * size
+        if not 0 <= at < len(data):
             per_page = PAGE_BYTES // size
-            self._page_first = number // per_page * per_page
-            self._page = self._read(self._page_first, min(per_page, self._written - self._page_first))
-            at = (number - self._page_first) * size
-        first, second = self.ENTRY.unpack_from(self._page, at)
+            start = number // per_page * per_page
+            data = self._read(start, min(per_page, self._written - start))
+            self._page = (start, data)
+            at = (number - start) * size
+        first, second = self.ENTRY.unpack_from(data, at)
         return first, second
 
     @property
@@ -132,7 +132,7 @@ class IndexFile:
         else:
             del self._pending[(entries - self._written) * self.ENTRY.size :]
         self.entries = entries
-        self._page = b""
+        self._page = (0, b"")
 
     def rename(self, path: str) -> None:
         if self._handle is not None:

@@ -18,12 +18,7 @@ from runtime.clock import Clock
 from runtime.entropy import Random
 from runtime.files import FileSystem
 from storage import names, recovery
-from storage.errors import (
-    CorruptCheckpoint,
-    InconsistentDirectory,
-    InconsistentTopicId,
-    StorageFailed,
-)
+from storage.errors import CorruptCheckpoint, InconsistentDirectory, StorageFailed
 from storage.local_log import LocalLog
 from storage.log_config import LogConfig
 from storage.log_dirs import LogDir
@@ -123,7 +118,8 @@ class LogManager:
                 raise InconsistentDirectory(
                     f"{name} is in {self._logs[key].directory.path} and in {directory.path}"
                 )
-            log = self._log_object(directory, name, key, self._read_topic_id(directory, name))
+            topic_id = self._read_topic_id(directory, name)
+            log = self._log_object(directory, name, key, topic_id, None)
             recovery.load_log(
                 log,
                 clean=clean,
@@ -164,9 +160,10 @@ class LogManager:
             return ZERO_UUID
 
     def _log_object(
-        self, directory: LogDir, name: str, key: tuple[str, int], topic_id: bytes
+        self, directory: LogDir, name: str, key: tuple[str, int], topic_id: bytes, config: LogConfig | None
     ) -> PartitionLog:
-        local = LocalLog(self._files, directory.path_of(name), self._config_of(key[0]), self._random)
+        config = config or self._config_of(key[0])
+        local = LocalLog(self._files, directory.path_of(name), config, self._random)
         return PartitionLog(directory, local, key[0], key[1], topic_id, self._budget)
 
     def _register(self, log: PartitionLog, key: tuple[str, int]) -> None:
@@ -189,24 +186,30 @@ class LogManager:
 
     # --- creating and deleting ------------------------------------------------------------------------------
 
-    def create(self, topic: str, partition: int, topic_id: bytes) -> PartitionLog:
+    def get_or_create(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig | None = None
+    ) -> PartitionLog:
         """The log of a partition, made if missing, in the directory with the fewest partitions.
 
-        Syncs the small file with the topic id. Raises InconsistentTopicId if the one that exists is of
-        another topic, StorageFailed where no directory takes it.
+        A log that belongs to an older topic of that name is set aside as stray, and a new one made. Syncs the
+        small file with the topic id. Raises StorageFailed where no directory takes it.
         """
         key = (topic, partition)
         log = self._logs.get(key)
+        if log is not None and topic_id != ZERO_UUID and log.topic_id not in (ZERO_UUID, topic_id):
+            logger.error("%s is of another topic than %s, it is kept as stray", log.local.directory, topic)
+            self.set_aside(topic, partition, "stray")
+            log = None
         if log is not None:
             if log.topic_id == ZERO_UUID and topic_id != ZERO_UUID:
                 log.assign_topic_id(topic_id)
-            elif topic_id not in (ZERO_UUID, log.topic_id):
-                raise InconsistentTopicId(f"{log.local.directory} belongs to another topic of the same name")
+            if config is not None and config != log.config:
+                log.update_config(config)
             return log
         failure: OSError | None = None
         for directory in sorted(self.online_dirs(), key=lambda d: len(d.logs)):
             try:
-                return self._create_in(directory, key, topic_id)
+                return self._create_in(directory, key, topic_id, config)
             except OSError as error:
                 failure = error
                 logger.warning("%s does not take %s-%d: %s", directory.path, topic, partition, error)
@@ -214,11 +217,13 @@ class LogManager:
             f"no log directory takes {topic}-{partition}: {failure}", offline=not self.online_dirs()
         )
 
-    def _create_in(self, directory: LogDir, key: tuple[str, int], topic_id: bytes) -> PartitionLog:
+    def _create_in(
+        self, directory: LogDir, key: tuple[str, int], topic_id: bytes, config: LogConfig | None
+    ) -> PartitionLog:
         now_ms = self._clock.now_ms()
         name = names.partition_dir(*key)
         self._files.make_dirs(directory.path_of(name))
-        log = self._log_object(directory, name, key, topic_id)
+        log = self._log_object(directory, name, key, topic_id, config)
         log.local.new_segment(0, now_ms)
         if topic_id != ZERO_UUID:
             log.assign_topic_id(topic_id)
@@ -228,6 +233,10 @@ class LogManager:
 
     def delete(self, topic: str, partition: int) -> None:
         """Set a partition aside at once; its files go after file.delete.delay.ms. Raises StorageFailed."""
+        self.set_aside(topic, partition, "delete")
+
+    def set_aside(self, topic: str, partition: int, kind: str) -> None:
+        """Close a log and rename its directory: `delete` ones are removed later, `stray` ones kept for good."""
         log = self._logs.pop((topic, partition), None)
         if log is None:
             return
@@ -235,13 +244,14 @@ class LogManager:
         directory.logs.pop((topic, partition), None)
         delay = log.config.file_delete_delay_ms
         log.close()
-        name = names.suffixed_dir(topic, partition, self._random.uuid(), "delete")
+        name = names.suffixed_dir(topic, partition, self._random.uuid(), kind)
         try:
             log.local.rename_directory(directory.path_of(name))
         except OSError as error:
             directory.fail(error)
-            raise StorageFailed(f"{topic}-{partition} could not be deleted: {error}", offline=True) from error
-        self._deleted.append((self._clock.now_ms() + delay, directory, name))
+            raise StorageFailed(f"{topic}-{partition} could not be renamed: {error}", offline=True) from error
+        if kind == "delete":
+            self._deleted.append((self._clock.now_ms() + delay, directory, name))
 
     # --- periodic parts -------------------------------------------------------------------------------------
 

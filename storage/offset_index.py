@@ -86,9 +86,9 @@ class OffsetIndex(IndexFile):
         if self._loaded:
             return bisect_right(self._positions if column else self._offsets, value)
         low, high = 0, self.entries
-        per_page = len(self._page) // self.ENTRY.size
+        first, data = self._page
+        per_page = len(data) // self.ENTRY.size
         if per_page:  # the page at hand often holds the answer
-            first = self._page_first
             if self.raw_entry(first)[column] <= value:
                 low = first + 1
                 if self.raw_entry(first + per_page - 1)[column] > value:

@@ -28,6 +28,7 @@ from storage.producers.state import ProducerState
 from storage.read import LogSlice
 from storage.segment import UNKNOWN, Segment
 from storage.tail import BATCH_BYTES_MAX, Tail, TailBudget
+from storage.time_lookup import TimedOffset
 
 if TYPE_CHECKING:
     from storage.log_dirs import LogDir
@@ -367,6 +368,28 @@ class PartitionLog:
             self.check_online()
         try:
             return read.read_log(self, offset, max_bytes, upto, min_one)
+        except OSError as error:
+            append.fail(self, error, "read")
+
+    def offset_for_timestamp(self, timestamp: int, upto: int) -> TimedOffset | None:
+        """The first readable record at or after that time, below `upto`; may run on any thread.
+
+        Raises CorruptLog, StorageFailed.
+        """
+        self.check_online()
+        try:
+            return time_lookup.offset_for_timestamp(self, timestamp, upto)
+        except OSError as error:
+            append.fail(self, error, "read")
+
+    def max_timestamp_offset(self, upto: int) -> TimedOffset | None:
+        """The first readable record with the greatest timestamp, if below `upto`; may run on any thread.
+
+        Raises CorruptLog, StorageFailed.
+        """
+        self.check_online()
+        try:
+            return time_lookup.max_timestamp_offset(self, upto)
         except OSError as error:
             append.fail(self, error, "read")
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from runtime.files import Buffer, FileRegion
-from storage import scan
 from storage.errors import OffsetOutOfRange
+from storage.scan import Located, whole_batches
 
 if TYPE_CHECKING:
     from storage.partition_log import PartitionLog
@@ -108,7 +108,7 @@ def _read_files(log: PartitionLog, offset: int, max_bytes: int, upto: int, min_o
     segment = segments.floor(offset)
     assert segment is not None, f"{log.name} has no segment for {offset}"
     while True:
-        found = segment.locate(offset)
+        found = segment.locate(offset, max_bytes if max_bytes <= PREAD_BYTES_MAX else 0)
         if found is not None:
             break
         following = segments.after(segment)
@@ -122,28 +122,37 @@ def _read_files(log: PartitionLog, offset: int, max_bytes: int, upto: int, min_o
     if found.size > max_bytes:
         if not min_one:
             return LogSlice(b"", 0, segment.base_offset, begin, True)
-        return _slice(segment, begin, found.size)
+        return _slice(segment, found, found.size)
     if limit - begin <= max_bytes:
-        return _slice(segment, begin, limit - begin)
-    end = segment.offset_index.position_up_to(begin + max_bytes)
-    if end >= begin + found.size:
-        return _slice(segment, begin, end - begin)
-    return _walk(segment, begin, begin + max_bytes)
+        return _slice(segment, found, limit - begin)
+    if max_bytes > PREAD_BYTES_MAX:
+        end = segment.offset_index.position_up_to(begin + max_bytes)
+        if end >= begin + found.size:
+            return _slice(segment, found, end - begin)
+    return _whole_batches(segment, found, max_bytes)
 
 
-def _slice(segment: Segment, begin: int, length: int) -> LogSlice:
-    handle = segment.handle
+def _slice(segment: Segment, found: Located, length: int) -> LogSlice:
+    """`length` bytes from the batch found on, from the window if it has them."""
+    begin, at = found.position, found.at
     if length <= PREAD_BYTES_MAX:
-        return LogSlice(handle.read_at(begin, length), length, segment.base_offset, begin)
-    return LogSlice(FileRegion(handle, begin, length), length, segment.base_offset, begin)
+        data = found.window[at : at + length]
+        if len(data) < length:
+            data = segment.handle.read_at(begin, length)
+        return LogSlice(data, length, segment.base_offset, begin)
+    return LogSlice(FileRegion(segment.handle, begin, length), length, segment.base_offset, begin)
 
 
-def _walk(segment: Segment, begin: int, limit: int) -> LogSlice:
-    """Whole batches between the two positions, found by their headers; at least the first fits."""
-    end = begin
-    for facts in scan.scan(segment.handle, begin, min(limit, segment.size), scan.LOCATE_WINDOW):
-        end = facts.position + facts.size
-    return _slice(segment, begin, end - begin)
+def _whole_batches(segment: Segment, found: Located, max_bytes: int) -> LogSlice:
+    """What fits of the batches from the one found on, which itself does."""
+    window, at = found.window, found.at
+    if len(window) - at < max_bytes:
+        window, at = segment.handle.read_at(found.position, max_bytes), 0
+    length = whole_batches(window, at, at + max_bytes) - at
+    if length <= PREAD_BYTES_MAX:
+        return LogSlice(window[at : at + length], length, segment.base_offset, found.position)
+    region = FileRegion(segment.handle, found.position, length)
+    return LogSlice(region, length, segment.base_offset, found.position)
 
 
 def visible_end(log: PartitionLog, segment: Segment, upto: int) -> int:

@@ -26,7 +26,8 @@ V2_OVERHEAD = 61
 
 _PREFIX = struct.Struct(">qi")
 _V2 = struct.Struct(">qiibIhiqqqhii")
-_LAST_DELTA = struct.Struct(">i")
+_LENGTH = struct.Struct(">i")
+_LOCATE = struct.Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
 _TIMESTAMP = struct.Struct(">q")
 _CRC = struct.Struct(">I")
 
@@ -59,11 +60,13 @@ class BatchFacts(NamedTuple):
 
 
 class Located(NamedTuple):
-    """A batch found by offset."""
+    """A batch found by offset, and the bytes read on the way: it begins at `at` of `window`."""
 
     position: int
     size: int
     last_offset: int
+    window: bytes
+    at: int
 
 
 def facts_at(data: bytes | memoryview, at: int, position: int) -> BatchFacts:
@@ -145,26 +148,40 @@ def check_crc(batch: memoryview, facts: BatchFacts) -> None:
         raise CorruptLog(f"CRC {actual:08x} instead of {facts.crc:08x}", facts.position)
 
 
-def locate(handle: FileHandle, position: int, end: int, offset: int) -> Located | None:
+def locate(handle: FileHandle, position: int, end: int, offset: int, extra: int = 0) -> Located | None:
     """The first batch from `position` on that ends at or above `offset`; None if there is none before `end`.
 
-    `position` must be the start of a batch. Raises CorruptLog.
+    `position` must be the start of a batch. `extra` more bytes are read than a search needs, for a caller
+    that wants what follows. Raises CorruptLog.
     """
-    window = handle.read_at(position, min(LOCATE_WINDOW, end - position))
-    at = 0
+    window = handle.read_at(position, min(LOCATE_WINDOW + extra, end - position))
+    at, unpack, stop = 0, _LOCATE.unpack_from, len(window) - _LOCATE.size
     while True:
-        if at + 27 > len(window):
+        if at > stop:
             position += at
             if position + PREFIX_BYTES >= end:
                 return None
-            window, at = handle.read_at(position, min(LOCATE_WINDOW, end - position)), 0
-            if len(window) < 27:
+            window, at = handle.read_at(position, min(LOCATE_WINDOW + extra, end - position)), 0
+            stop = len(window) - _LOCATE.size
+            if stop < 0:
                 return None
-        last, length = _PREFIX.unpack_from(window, at)
+        last, length, magic, delta = unpack(window, at)
         if length < SIZE_MIN:
             raise CorruptLog(f"no batch has size {length + 12}", position + at)
-        if window[at + 16] == 2:
-            last += _LAST_DELTA.unpack_from(window, at + 23)[0]
+        if magic == 2:
+            last += delta
         if last >= offset:
-            return Located(position + at, length + 12, last) if position + at + length + 12 <= end else None
+            if position + at + length + 12 > end:
+                return None
+            return Located(position + at, length + 12, last, window, at)
         at += length + 12
+
+
+def whole_batches(data: bytes, at: int, end: int) -> int:
+    """Where the last whole batch of `data[at:end]` ends."""
+    while end - at >= PREFIX_BYTES:
+        length: int = _LENGTH.unpack_from(data, at + 8)[0]
+        if length < SIZE_MIN or at + length + 12 > end:
+            break
+        at += length + 12
+    return at

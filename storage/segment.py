@@ -161,10 +161,12 @@ class Segment:
             end = facts.last_offset + 1
         return end
 
-    def locate(self, offset: int, limit: int | None = None) -> scan.Located | None:
-        """The batch that holds `offset`, or the next one behind a gap; None if the segment ends before it."""
-        end = self.size if limit is None else limit
-        return scan.locate(self.handle, self.offset_index.lookup(offset)[1], end, offset)
+    def locate(self, offset: int, extra: int = 0) -> scan.Located | None:
+        """The batch that holds `offset`, or the next one behind a gap; None if the segment ends before it.
+
+        `extra` bytes behind what the search needs are read along.
+        """
+        return scan.locate(self.handle, self.offset_index.lookup(offset)[1], self.size, offset, extra)
 
     def truncate_position(self, position: int) -> None:
         """Cut the file at the start of a batch, with everything that was derived from what is gone."""
