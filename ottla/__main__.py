@@ -7,11 +7,14 @@ not pay for the tools.
 from __future__ import annotations
 
 import importlib
+import sys
 
 import click
 
 from ottla.paths import use_own_packages
 from ottla.version import __version__
+
+INTERRUPTED = 130
 
 # subcommand -> what it does; `console-producer` is the function `command` in ottla/cli/console_producer.py
 COMMANDS = {
@@ -52,9 +55,16 @@ def commands() -> None:
 
 
 def main() -> None:
-    """Entry point of the installed command and of `python -m ottla`."""
+    """Entry point of the installed command and of `python -m ottla`; every failure ends with exit code 1."""
     use_own_packages()
-    commands(prog_name="ottla")
+    try:
+        code = commands.main(prog_name="ottla", standalone_mode=False)
+    except click.ClickException as failure:
+        failure.show()
+        code = 1
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 if __name__ == "__main__":
