@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from protocol.errors import ErrorCode
-from replication.metadata.configs import ConfigChange, ConfigRefused, AlterOperation
+from replication.metadata.configs import AlterOperation, ConfigChange, ConfigRefused
 
 ROOT: Final = "root"
 _LEVELS: Final = {

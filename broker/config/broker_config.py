@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from broker.config.definitions import BROKER_KEYS, UNIT_MS, find_broker_key, synonyms_of
+from broker.config.definitions import BROKER_KEYS, UNIT_MS, base_name, find_broker_key, synonyms_of
 from broker.config.values import ConfigError, Value, format_value
 
 GENERATED_NODE_ID_OFFSET: Final = 1
@@ -135,14 +135,15 @@ class BrokerConfig:
         return name in self.dynamic_broker or name in self.dynamic_default or name in self.static
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """All settings behind a broker key, the effective one first (DescribeConfigs' synonyms)."""
-        names = synonyms_of(name)
+        """All settings of a broker key, the effective one first (DescribeConfigs' synonyms).
+
+        A listener's own key is followed by the plain one. As in Kafka 4.4, a unit fallback such as
+        log.retention.hours is not listed under log.retention.ms.
+        """
+        base = base_name(name)
+        names = (name,) if base == name else (name, base)
         found: list[Synonym] = []
-        for layer, source in (
-            (self.dynamic_broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
-            (self.dynamic_default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
-            (self.static, ConfigSource.STATIC_BROKER_CONFIG),
-        ):
+        for layer, source in self._layers():
             found.extend(Synonym(each, layer[each], source) for each in names if each in layer)
         for each in names:
             key = BROKER_KEYS.get(each)
@@ -150,6 +151,20 @@ class BrokerConfig:
                 text = format_value(key.default_value())
                 found.append(Synonym(each, text, ConfigSource.DEFAULT_CONFIG))
         return found
+
+    def source_of(self, name: str) -> ConfigSource:
+        """Where the effective value comes from, unit fallbacks included."""
+        for layer, source in self._layers():
+            if any(each in layer for each in synonyms_of(name)):
+                return source
+        return ConfigSource.DEFAULT_CONFIG
+
+    def _layers(self) -> tuple[tuple[dict[str, str], ConfigSource], ...]:
+        return (
+            (self.dynamic_broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
+            (self.dynamic_default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+            (self.static, ConfigSource.STATIC_BROKER_CONFIG),
+        )
 
     @property
     def configured_node_id(self) -> int | None:
@@ -169,10 +184,13 @@ class BrokerConfig:
         return self.integer("reserved.broker.max.id") + GENERATED_NODE_ID_OFFSET
 
     def adopt_node_id(self, node_id: int) -> None:
-        """Take the id that the data directory remembers, where the user gave none."""
-        if self.configured_node_id is None:
-            self.static["node.id"] = str(node_id)
-            self._values.clear()
+        """Settle this broker's id: the configured one, or what the data directory remembers or is given.
+
+        Both of its names then show it, as Kafka does. Call once, before anything else reads the id.
+        """
+        for name in ("node.id", "broker.id"):
+            self.static[name] = str(node_id)
+        self._values.clear()
 
     @property
     def log_dirs(self) -> tuple[str, ...]:

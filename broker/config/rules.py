@@ -54,9 +54,13 @@ class DynamicConfigRules:
             "Cannot update these configs dynamically",
             [name for name, key in known.items() if not key.dynamic],
         )
+        _refuse_any(
+            "These security configs can be dynamically updated only per-listener using the listener prefix",
+            [name for name, key in known.items() if key.name == name and _per_listener(name)],
+        )
         if not resource.name:
             _refuse_any(
-                "Cannot update these configs at default cluster level",
+                "Cannot update these configs at default cluster level, broker id must be specified",
                 [name for name, key in known.items() if key.mode == "broker"],
             )
         _refuse_any(
@@ -104,6 +108,10 @@ class DynamicConfigRules:
         trial = BrokerConfig(self._broker.static)
         trial.apply_dynamic(self._broker.dynamic_default if resource.name else {}, {})
         return None if find_broker_key(key) is None else format_value(trial[key])
+
+
+def _per_listener(name: str) -> bool:
+    return name.startswith(("ssl.", "sasl.")) and BROKER_KEYS[name].mode == "broker"
 
 
 def _refuse_any(reason: str, names: list[str]) -> None:

@@ -85,6 +85,13 @@ class TopicConfigs:
             found.insert(0, Synonym(name, text, ConfigSource.TOPIC_CONFIG))
         return found
 
+    def source_of(self, overrides: Mapping[str, str], name: str) -> ConfigSource:
+        """Where the value in force comes from, the broker's unit fallbacks included."""
+        if name in overrides:
+            return ConfigSource.TOPIC_CONFIG
+        broker_key = TOPIC_KEYS[name].broker_key
+        return self._broker.source_of(broker_key) if broker_key else ConfigSource.DEFAULT_CONFIG
+
     def shown_names(self, overrides: Mapping[str, str]) -> list[str]:
         """The keys that DescribeConfigs lists: those of 4.4.0, and others where they are set."""
         return [

@@ -14,7 +14,6 @@ from broker.config.definitions import TOPIC_KEYS
 from broker.config.values import format_value
 from broker.context import BrokerContext
 from broker.handlers.request import Request
-from broker.handlers.topic_settings import effective_source
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.controller.outcomes import NewTopic, TopicOutcome
@@ -66,7 +65,7 @@ def _settings(
         _Setting(
             name=name,
             value=None if TOPIC_KEYS[name].sensitive else format_value(settings.value(overrides, name)),
-            config_source=effective_source(settings.synonyms(overrides, name)),
+            config_source=settings.source_of(overrides, name),
             is_sensitive=TOPIC_KEYS[name].sensitive,
         )
         for name in settings.shown_names(overrides)

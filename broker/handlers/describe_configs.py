@@ -1,0 +1,176 @@
+"""DescribeConfigs (32), versions 0-4: settings in force, where they come from, what may change.
+
+Resources: 2 topic, 4 broker (its id, or the empty name for the defaults of all), 8 broker logger; others 42.
+v0 tells only whether a value is the default; v1+ its source and, on request, all synonyms, the effective one
+first; v3+ the type. Values of passwords, and of keys that nobody knows, are never shown. Keys that 4.0
+dropped, and internal ones, are listed where they are set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from broker.config.broker_config import ConfigSource, Synonym
+from broker.config.definitions import BROKER_KEYS, TOPIC_KEYS, ConfigKey, find_broker_key
+from broker.config.values import format_value
+from broker.context import BrokerContext
+from broker.handlers.request import Request
+from protocol import messages as m
+from protocol.errors import ErrorCode
+from replication import topic_names
+from replication.controller.outcomes import Refused
+from replication.metadata.configs import ConfigResource, ConfigType
+
+MIN_VERSION: Final = 0
+MAX_VERSION: Final = 4
+
+_Asked = m.DescribeConfigsRequest.DescribeConfigsResource
+_Entry = m.DescribeConfigsResponse.DescribeConfigsResourceResult
+
+
+def handle(ctx: BrokerContext, request: Request[m.DescribeConfigsRequest]) -> m.DescribeConfigsResponse:
+    """One result for each resource."""
+    return m.DescribeConfigsResponse(
+        results=[_result(ctx, each, request.body.include_synonyms) for each in request.body.resources]
+    )
+
+
+def _result(
+    ctx: BrokerContext, asked: m.DescribeConfigsRequest.DescribeConfigsResource, synonyms: bool
+) -> m.DescribeConfigsResponse.DescribeConfigsResult:
+    result = m.DescribeConfigsResponse.DescribeConfigsResult(
+        error_message="", resource_type=asked.resource_type, resource_name=asked.resource_name
+    )
+    try:
+        entries = _entries(ctx, asked.resource_type, asked.resource_name)
+    except Refused as refused:
+        result.error_code = refused.error
+        result.error_message = refused.message or ""
+        return result
+    wanted = set(asked.configuration_keys) if asked.configuration_keys else None
+    for entry in entries:
+        if wanted is None or entry.name in wanted:
+            if not synonyms:
+                entry.synonyms = []
+            result.configs.append(entry)
+    return result
+
+
+def _entries(
+    ctx: BrokerContext, kind: int, name: str
+) -> Iterable[m.DescribeConfigsResponse.DescribeConfigsResourceResult]:
+    if kind == ConfigType.TOPIC:
+        return _topic_entries(ctx, name)
+    if kind == ConfigType.BROKER:
+        return _broker_entries(ctx, name)
+    if kind == ConfigType.BROKER_LOGGER:
+        return _logger_entries(ctx, name)
+    raise Refused(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {kind}")
+
+
+def _topic_entries(
+    ctx: BrokerContext, name: str
+) -> Iterable[m.DescribeConfigsResponse.DescribeConfigsResourceResult]:
+    refusal = topic_names.refusal_of(name)
+    if refusal is not None:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, refusal)
+    if name not in ctx.image.topics:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    overrides = ctx.image.overrides(ConfigResource(ConfigType.TOPIC, name))
+    settings = ctx.topic_configs
+    return [
+        _entry(
+            key,
+            TOPIC_KEYS[key],
+            format_value(settings.value(overrides, key)),
+            settings.synonyms(overrides, key),
+            read_only=False,
+        )
+        for key in settings.shown_names(overrides)
+    ]
+
+
+def _broker_entries(
+    ctx: BrokerContext, name: str
+) -> Iterable[m.DescribeConfigsResponse.DescribeConfigsResourceResult]:
+    config = ctx.config
+    if not name:
+        return [
+            _broker_entry(
+                key,
+                value,
+                [s for s in config.synonyms(key) if s.source == ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG],
+            )
+            for key, value in config.dynamic_default.items()
+        ]
+    own_broker(ctx, name)
+    shown = {
+        key.name: None for key in BROKER_KEYS.values() if key.era != "<4" and not key.internal
+    } | dict.fromkeys([*config.static, *config.dynamic_default, *config.dynamic_broker])
+    return [
+        _broker_entry(
+            key,
+            format_value(config[key]) if find_broker_key(key) is not None else None,
+            config.synonyms(key),
+        )
+        for key in shown
+    ]
+
+
+def own_broker(ctx: BrokerContext, name: str) -> None:
+    """Refuse (42) a broker name that is no number or another broker's id."""
+    if not (name.isascii() and name.isdigit()):
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != ctx.node_id:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {ctx.node_id} or empty string, but received {name}",
+        )
+
+
+def _broker_entry(
+    name: str, value: str | None, synonyms: Sequence[Synonym]
+) -> m.DescribeConfigsResponse.DescribeConfigsResourceResult:
+    key = find_broker_key(name)
+    return _entry(name, key, value, synonyms, read_only=key is None or not key.dynamic)
+
+
+def _entry(
+    name: str, key: ConfigKey | None, value: str | None, synonyms: Sequence[Synonym], *, read_only: bool
+) -> m.DescribeConfigsResponse.DescribeConfigsResourceResult:
+    sensitive = key is None or key.sensitive
+    source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+    return _Entry(
+        name=name,
+        value=None if sensitive else value,
+        read_only=read_only,
+        is_default=source == ConfigSource.DEFAULT_CONFIG,
+        config_source=source,
+        is_sensitive=sensitive,
+        synonyms=[
+            m.DescribeConfigsResponse.DescribeConfigsSynonym(
+                name=each.name, value=None if sensitive else each.value, source=each.source
+            )
+            for each in synonyms
+        ],
+        config_type=0 if key is None else key.wire_type,
+        documentation=None,
+    )
+
+
+def _logger_entries(
+    ctx: BrokerContext, name: str
+) -> Iterable[m.DescribeConfigsResponse.DescribeConfigsResourceResult]:
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+    own_broker(ctx, name)
+    return [
+        _Entry(
+            name=logger,
+            value=level,
+            config_source=ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG,
+            documentation=None,
+        )
+        for logger, level in ctx.loggers.levels().items()
+    ]
