@@ -9,10 +9,11 @@ producers and epochs are as before the turn.
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from protocol.errors import ErrorCode
 from protocol.records.control import ABORT, COMMIT, read_end_marker
+from protocol.records.rules import Checked
 from runtime.files import Buffer
 from storage import scan
 from storage.errors import AppendRefused, CorruptLog, StorageFailed
@@ -23,18 +24,7 @@ if TYPE_CHECKING:
     from storage.producers.state import ProducerState
 
 
-class CheckedBatch(Protocol):
-    """What the log needs of a batch that passed `check_produced_batch`."""
-
-    buf: bytearray | memoryview
-    at: int
-    size: int
-    last_offset_delta: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    log_append_time_ms: int
+CheckedBatch: TypeAlias = Checked
 
 
 class Appended(NamedTuple):

@@ -2,7 +2,7 @@
 
 Three kinds: an append that the log refuses (the client is told why, the log is as before), an offset outside
 the log, and a disk that failed (Kafka's KAFKA_STORAGE_ERROR). What a reader finds in damaged files is
-`CorruptLog`; recovery turns it into a cut.
+`CorruptLog` (CORRUPT_MESSAGE); recovery turns it into a cut.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class StorageFailed(StorageError):
         self.offline = offline
 
 
-class CorruptLog(Exception):
+class CorruptLog(StorageError):
     """Bytes on disk that cannot be a record batch, at `position` of the file."""
 
     def __init__(self, message: str, position: int) -> None:
-        super().__init__(message)
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
         self.position = position
 
 

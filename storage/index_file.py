@@ -33,8 +33,13 @@ class IndexFile:
     )
     ENTRY: struct.Struct
 
-    def __init__(self, files: FileSystem, path: str, base_offset: int, *, fresh: bool = False) -> None:
-        """`fresh`: there is no file yet; it is made when the first entries are written."""
+    def __init__(
+        self, files: FileSystem, path: str, base_offset: int, *, fresh: bool = False, repair: bool = True
+    ) -> None:
+        """`fresh`: there is no file yet; it is made when the first entries are written.
+
+        `repair` False: the file is only looked at, zeros at its end stay.
+        """
         self._files = files
         self.path = path
         self.base_offset = base_offset
@@ -45,13 +50,14 @@ class IndexFile:
         self.entries = 0
         self._loaded = fresh  # whether the columns are in memory
         if not fresh:
-            self._open()
+            self._open(repair)
 
-    def _open(self) -> None:
+    def _open(self, repair: bool) -> None:
         if self._files.exists(self.path):
             self._handle = self._files.open(self.path)
             self.entries = self._written = self._handle.size() // self.ENTRY.size
-            self._drop_zero_tail()
+            if repair:
+                self._drop_zero_tail()
 
     def _drop_zero_tail(self) -> None:
         """Find the last entry that is not all zero; the first one may be."""

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from protocol.records.check import BatchRules
-
+from protocol.records.rules import BatchRules
 
 FOREVER = (1 << 63) - 1
 CODEC_IDS = {"producer": -1, "uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -82,8 +80,6 @@ class LogConfig:
     def rules(self) -> BatchRules:
         """What a produced batch has to satisfy, for `check_produced_batch`; built once."""
         if self._rules is None:
-            from protocol.records.check import BatchRules
-
             self._rules = BatchRules(
                 max_message_bytes=self.max_message_bytes,
                 compacted=self.compacted,

@@ -18,7 +18,8 @@ from storage import checkpoints, names
 from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory
 
 if TYPE_CHECKING:
-    from storage.partition_log import FlushJob, PartitionLog
+    from storage.flush_job import FlushJob
+    from storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}

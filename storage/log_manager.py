@@ -19,10 +19,11 @@ from runtime.entropy import Random
 from runtime.files import FileSystem
 from storage import names, recovery
 from storage.errors import CorruptCheckpoint, InconsistentDirectory, StorageFailed
+from storage.flush_job import FlushJob
 from storage.local_log import LocalLog
 from storage.log_config import LogConfig
 from storage.log_dirs import LogDir
-from storage.partition_log import FlushJob, PartitionLog
+from storage.partition_log import PartitionLog
 from storage.partition_metadata import read_topic_id
 from storage.tail import BUDGET_BYTES, TailBudget
 
@@ -236,7 +237,7 @@ class LogManager:
         self.set_aside(topic, partition, "delete")
 
     def set_aside(self, topic: str, partition: int, kind: str) -> None:
-        """Close a log and rename its directory: `delete` ones are removed later, `stray` ones kept for good."""
+        """Close a log and rename its directory: `delete` ones are removed later, `stray` ones kept."""
         log = self._logs.pop((topic, partition), None)
         if log is None:
             return

@@ -23,10 +23,12 @@ class OffsetIndex(IndexFile):
     __slots__ = ("_offsets", "_positions")
     ENTRY = struct.Struct(">ii")
 
-    def __init__(self, files: FileSystem, path: str, base_offset: int, *, fresh: bool = False) -> None:
+    def __init__(
+        self, files: FileSystem, path: str, base_offset: int, *, fresh: bool = False, repair: bool = True
+    ) -> None:
         self._offsets = array("i")
         self._positions = array("i")
-        super().__init__(files, path, base_offset, fresh=fresh)
+        super().__init__(files, path, base_offset, fresh=fresh, repair=repair)
 
     def load(self) -> None:
         """Bring the columns into memory, which the active segment needs."""

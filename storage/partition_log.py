@@ -15,10 +15,12 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode
+from protocol.records.rules import Checked
 from runtime.files import Buffer, FileHandle
 from storage import append, names, read, recovery, time_lookup
-from storage.append import Appended, CheckedBatch
+from storage.append import Appended
 from storage.errors import AppendRefused, OffsetOutOfRange, StorageError, StorageFailed
+from storage.flush_job import FlushJob
 from storage.leader_epochs import LeaderEpochs
 from storage.local_log import LocalLog
 from storage.log_config import FOREVER, LogConfig
@@ -35,28 +37,7 @@ if TYPE_CHECKING:
 
 _HEAD = Struct(">qii")  # base offset, length, leader epoch: the part of the header outside the CRC
 _NO_ROLL = FOREVER
-
-
-class FlushJob:
-    """A flush whose waiting is done elsewhere: `run` on any thread, then `finish` on the loop's."""
-
-    __slots__ = ("_log", "_sync", "bytes_upto", "upto")
-
-    def __init__(self, log: PartitionLog, upto: int) -> None:
-        self._log = log
-        self.upto = upto
-        self._sync = log.local.flush_job(upto)
-
-    def run(self) -> None:
-        """Sync the files; raises OSError."""
-        self._sync()
-
-    def finish(self, error: OSError | None = None) -> None:
-        """Take note of the outcome; a failed sync takes the log directory offline."""
-        if error is None:
-            self._log.local.mark_flushed(self.upto)
-        elif not self._log.closed:
-            self._log.directory.fail(error)
+_appended = tuple.__new__  # half the price of the named tuple's own constructor
 
 
 class PartitionLog:
@@ -202,7 +183,7 @@ class PartitionLog:
     # --- appends --------------------------------------------------------------------------------------------
 
     def append_as_leader(
-        self, batch: CheckedBatch, leader_epoch: int, now_ms: int, check_order: bool = True
+        self, batch: Checked, leader_epoch: int, now_ms: int, check_order: bool = True
     ) -> Appended:
         """Stage one checked batch; `write_pending` writes it.
 
@@ -214,9 +195,7 @@ class PartitionLog:
             self.check_online()
         if leader_epoch != self.epoch:
             self.assign_epoch(leader_epoch)
-        delta = batch.last_offset_delta
-        size = batch.size
-        timestamp = batch.max_timestamp
+        buf, at, size, _, delta, _, timestamp, producer_id, epoch, sequence, append_time = batch
         position = self.position
         base = self.next_offset
         last = base + delta
@@ -228,16 +207,12 @@ class PartitionLog:
         ):
             self.make_room(size, timestamp, last, now_ms)
             position = self.position
-        producer_id = batch.producer_id
         if producer_id >= 0:
-            known = self.producers.stage(
-                producer_id, batch.producer_epoch, batch.base_sequence, last, delta, timestamp, check_order
-            )
+            known = self.producers.stage(producer_id, epoch, sequence, last, delta, timestamp, check_order)
             if known is not None:
                 return Appended(known[2] - known[3], known[2], known[4], True)
         if position == 0:
             self.start_segment(timestamp, now_ms)
-        buf, at = batch.buf, batch.at
         _HEAD.pack_into(buf, at, base, size - 12, leader_epoch)
         part: Buffer
         if at == 0 and len(buf) == size and type(buf) is bytearray:
@@ -249,7 +224,7 @@ class PartitionLog:
         self.staged.append((part, size, last, timestamp))
         self.position = position + size
         self.next_offset = last + 1
-        return Appended(base, last, batch.log_append_time_ms, False)
+        return _appended(Appended, (base, last, append_time, False))
 
     def write_pending(self) -> None:
         """Write what is staged, with one system call; afterwards readers can see it.

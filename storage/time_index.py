@@ -20,10 +20,12 @@ class TimeIndex(IndexFile):
     __slots__ = ("_offsets", "_timestamps")
     ENTRY = struct.Struct(">qi")
 
-    def __init__(self, files: FileSystem, path: str, base_offset: int, *, fresh: bool = False) -> None:
+    def __init__(
+        self, files: FileSystem, path: str, base_offset: int, *, fresh: bool = False, repair: bool = True
+    ) -> None:
         self._timestamps = array("q")
         self._offsets = array("i")
-        super().__init__(files, path, base_offset, fresh=fresh)
+        super().__init__(files, path, base_offset, fresh=fresh, repair=repair)
 
     def load(self) -> None:
         """Bring the columns into memory, which the active segment needs."""
