@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from protocol import primitives
 from protocol.schema import base, notation
@@ -18,6 +18,15 @@ from protocol.schema.decode_source import decode_source
 from protocol.schema.defs import MESSAGES
 from protocol.schema.encode_source import encode_source
 from protocol.schema.model import Message
+
+
+#: Arrays of numbers up to this length have ready structs, which take a third of the time of a format string.
+_SMALL_ARRAY: Final = 8
+
+
+@cache
+def _small_arrays() -> dict[str, list[struct.Struct]]:
+    return {code: [struct.Struct(f">{n}{code}") for n in range(_SMALL_ARRAY + 1)] for code in "bhiq"}
 
 
 @cache
@@ -61,7 +70,11 @@ def _compiled(
         pack=struct.pack,
         unpack_from=struct.unpack_from,
         SMALL_UVARINTS=primitives.SMALL_UVARINTS,
+        SMALL_ARRAY=_SMALL_ARRAY,
     )
+    for code, fixed_arrays in _small_arrays().items():
+        names[f"pack_{code}"] = tuple(fixed.pack for fixed in fixed_arrays)
+        names[f"unpack_{code}"] = tuple(fixed.unpack_from for fixed in fixed_arrays)
     names[f"C_{message.name}"] = made
     for name in message.structs:
         names[f"C_{name}"] = getattr(made, name)

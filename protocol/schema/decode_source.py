@@ -31,7 +31,10 @@ class _DecodeWriter(SourceWriter):
 
     def flush(self) -> None:
         """Write the pending run of fixed-size values."""
-        if self.run:
+        if len(self.run) == 1 and self.run[0][0] == "B":
+            self.emit(f"{self.run.pop()[1]} = buf[at]")
+            self.emit("at += 1")
+        elif self.run:
             codes = "".join(code for code, _ in self.run)
             name = self.struct_name(codes)
             targets = ", ".join(target for _, target in self.run) + ("," if len(self.run) == 1 else "")
@@ -141,7 +144,10 @@ class _DecodeWriter(SourceWriter):
             self.emit("at = stop")
         elif field.element in FIXED_CODES:
             code = FIXED_CODES[field.element]
-            self.emit(f'{target} = list(unpack_from(f">{{n}}{code}", buf, at))')
+            with self.block("if n <= SMALL_ARRAY:"):
+                self.emit(f"{target} = list(unpack_{code}[n](buf, at))")
+            with self.block("else:"):
+                self.emit(f'{target} = list(unpack_from(f">{{n}}{code}", buf, at))')
             self.emit(f"at += {struct.calcsize('>' + code)} * n")
         else:
             items, item = self.fresh("items"), self.fresh("o")

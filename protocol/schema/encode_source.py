@@ -33,7 +33,11 @@ class _EncodeWriter(SourceWriter):
 
     def flush(self) -> None:
         """Write the pending run of fixed-size values."""
-        if self.run:
+        if self.run and all(code == "x" for code, _ in self.run):
+            zeros = "\\0" * len(self.run)
+            self.run.clear()
+            self.emit(f'{self.append}(b"{zeros}")')
+        elif self.run:
             name = self.struct_name("".join(code for code, _ in self.run))
             values = ", ".join(value for code, value in self.run if code != "x")
             self.run.clear()
@@ -55,7 +59,6 @@ class _EncodeWriter(SourceWriter):
         """Write one field; may leave a run pending."""
         nullable = self.version in field.nullable
         if field.is_array:
-            self.flush()
             self.emit(f"x = {source}")
             self.write_array(field, path, nullable)
         elif field.element in FIXED_CODES:
@@ -86,45 +89,61 @@ class _EncodeWriter(SourceWriter):
             self.write_struct(group, inner, path)
             self.flush()
 
-    def write_length(self, code: str, is_null: str | None) -> None:
-        """Write the length in `n`, or null when the expression `is_null` holds; flushes the run."""
-        if self.flexible:
+    def write_length(self, code: str, size: str, is_null: str | None, path: str) -> None:
+        """Write the length `size`, or null when the expression `is_null` holds; flushes the run.
+
+        The compact form is size + 1 as a varint, which is one byte mostly: then it goes with the run.
+        """
+        if not self.flexible:
+            self.run.append((code, size if is_null is None else f"-1 if {is_null} else {size}"))
             self.flush()
-            size = "n + 1" if is_null is None else f"0 if {is_null} else n + 1"
-            self.emit(f"n = {size}")
+            return
+        self.emit(f"n = {size} + 1" if is_null is None else f"n = 0 if {is_null} else {size} + 1")
+        if not self.run:
+            self.limit_string(code, path)
             self.emit(f"{self.append}(SMALL_UVARINTS[n] if n < 128 else uvarint(n))")
-        else:
-            self.run.append((code, "n" if is_null is None else f"-1 if {is_null} else n"))
+            return
+        run = list(self.run)
+        self.run.clear()
+        with self.block("if n < 128:"):
+            self.run = [*run, ("B", "n")]
             self.flush()
+        with self.block("else:"):
+            self.limit_string(code, path)
+            self.run = run
+            self.flush()
+            self.emit(f"{self.append}(uvarint(n))")
+
+    def limit_string(self, code: str, path: str) -> None:
+        """Refuse a string that is too long; in the old form its int16 length does."""
+        if code == "h":
+            with self.block("if n > 32768:"):
+                self.emit(f"raise refused_string({path!r}, n - 1)")
 
     def write_bytes(self, element: str, source: str, path: str, nullable: bool) -> None:
         """Write a string, bytes or records."""
         self.emit(f"x = {source}")
         encoded = "x.encode()" if element == "string" else "x"
         self.emit(f'data = b"" if x is None else {encoded}' if nullable else f"data = {encoded}")
-        self.emit("n = len(data)")
-        if element == "string":
-            with self.limit():
-                self.emit(f"raise refused_string({path!r}, n)")
-        self.write_length("h" if element == "string" else "i", "x is None" if nullable else None)
+        is_null = "x is None" if nullable else None
+        self.write_length("h" if element == "string" else "i", "len(data)", is_null, path)
         self.emit(f"{self.append}(data)")
 
-    def limit(self) -> _Indented:
-        """The branch for a string that is too long; the pending run stays pending."""
-        self.emit("if n > 32767:")
-        return _Indented(self)
-
     def write_array(self, field: Field, path: str, nullable: bool) -> None:
-        """Write the array in `x`; the run is flushed on both sides."""
-        self.emit("n = 0 if x is None else len(x)" if nullable else "n = len(x)")
-        self.write_length("i", "x is None" if nullable else None)
+        """Write the array in `x`; leaves no run pending."""
+        if nullable:
+            self.write_length("i", "len(x)", "x is None", path)
+        else:
+            self.write_length("i", "len(x)", None, path)
         if field.element in FIXED_CODES and field.element != "uuid":
             code = FIXED_CODES[field.element]
             with self.block("if x:"):
-                self.emit(f'{self.append}(pack(f">{{len(x)}}{code}", *x))')
+                self.emit("n = len(x)")
+                small, large = f"pack_{code}[n](*x)", f'pack(f">{{n}}{code}", *x)'
+                self.emit(f"{self.append}({small} if n <= SMALL_ARRAY else {large})")
             return
         item = self.fresh("o")
-        with self.block(f"for {item} in x or ():"):
+        with self.block(f"for {item} in x or ():" if nullable else f"for {item} in x:"):
             if field.struct is not None:
                 self.write_struct(field.struct, item, path)
             else:
@@ -163,19 +182,6 @@ class _EncodeWriter(SourceWriter):
         else:
             self.write_field(field, source, path)
         self.flush()
-
-
-class _Indented:
-    """Indents lines without a say about the pending run."""
-
-    def __init__(self, writer: _EncodeWriter) -> None:
-        self.writer = writer
-
-    def __enter__(self) -> None:
-        self.writer.indent += 1
-
-    def __exit__(self, *failure: object) -> None:
-        self.writer.indent -= 1
 
 
 def differs(field: Field, source: str) -> str:

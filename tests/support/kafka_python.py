@@ -16,17 +16,18 @@ from protocol.schema.defs import MESSAGES
 from protocol.schema.model import NEW_STRUCT, Field
 from protocol.schema.model import Struct as StructModel
 
+#: what 4.4 calls differently from the release whose schemas kafka-python carries
+RENAMED = {"GenerationIdOrMemberEpoch": "GenerationId"}
+
 
 def their_classes() -> dict[str, Any]:
     """kafka-python's requests and responses by name."""
-    found = {}
+    found: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas by a deprecated call
         for part in ("admin", "consumer", "metadata", "producer", "sasl"):
-            for name, made in vars(importlib.import_module(f"kafka.protocol.{part}")).items():
-                if isinstance(made, type) and name in MESSAGES and hasattr(made, "valid_versions"):
-                    found[name] = made
-    return found
+            found.update(vars(importlib.import_module(f"kafka.protocol.{part}")))
+    return {name: made for name, made in found.items() if name in MESSAGES and hasattr(made, "header_class")}
 
 
 def their_versions(made: Any) -> range:
@@ -51,7 +52,7 @@ def _value_to_theirs(value: Any, field: Field, version: int, theirs: Any, made: 
     if value is None:
         return None
     if field.struct is not None:
-        inner = theirs.data_class
+        inner = getattr(made, theirs.type_str)
         if isinstance(value, list):
             return [to_theirs(item, field.struct, version, inner) for item in value]
         return to_theirs(value, field.struct, version, inner)
@@ -92,8 +93,9 @@ def _value_from_theirs(value: Any, field: Field, version: int, theirs: Any, oute
 
 def their_field(field: Field, made: Any) -> Any:
     """Their description of a field of ours."""
+    name = RENAMED.get(field.name, field.name)
     for theirs in made._struct._fields:
-        if theirs._json["name"] == field.name:
+        if theirs._json["name"] == name:
             return theirs
     assert field.name.endswith("AuthorizedOperations"), field.name
     return made._struct.fields["authorized_operations"]
