@@ -21,13 +21,15 @@ RENAMED = {"GenerationIdOrMemberEpoch": "GenerationId"}
 
 
 def their_classes() -> dict[str, Any]:
-    """kafka-python's requests and responses by name."""
+    """kafka-python's messages by name."""
     found: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas by a deprecated call
         for part in ("admin", "consumer", "metadata", "producer", "sasl"):
             found.update(vars(importlib.import_module(f"kafka.protocol.{part}")))
-    return {name: made for name, made in found.items() if name in MESSAGES and hasattr(made, "header_class")}
+    return {
+        name: made for name, made in found.items() if name in MESSAGES and hasattr(made, "valid_versions")
+    }
 
 
 def their_versions(made: Any) -> range:
@@ -93,10 +95,10 @@ def _value_from_theirs(value: Any, field: Field, version: int, theirs: Any, oute
 
 def their_field(field: Field, made: Any) -> Any:
     """Their description of a field of ours."""
-    name = RENAMED.get(field.name, field.name)
-    for theirs in made._struct._fields:
-        if theirs._json["name"] == name:
-            return theirs
+    by_name = {theirs._json["name"]: theirs for theirs in made._struct._fields}
+    for name in (field.name, RENAMED.get(field.name)):
+        if name in by_name:
+            return by_name[name]
     assert field.name.endswith("AuthorizedOperations"), field.name
     return made._struct.fields["authorized_operations"]
 
