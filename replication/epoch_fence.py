@@ -1,5 +1,4 @@
-"""Whether a request may speak to a partition: the order in which Kafka's Partition refuses (replication.md
-3.8). Pure.
+"""Whether a request may speak to a partition: the order in which Kafka's Partition refuses. Pure.
 
 A client sends the leader epoch it learnt from Metadata (Fetch v9+, ListOffsets v4+, OffsetForLeaderEpoch
 v2+); -1 means it knows none. The epoch is judged before leadership: a client that is ahead of us (75)
@@ -28,7 +27,7 @@ def check_leader_epoch(
 
 
 def storage_error_at(error: ErrorCode, fetch_version: int) -> ErrorCode:
-    """KAFKA_STORAGE_ERROR is told to Fetch v0-5 as 6, which such clients know (F10)."""
+    """KAFKA_STORAGE_ERROR is told to Fetch v0-5 as 6, which such clients know."""
     if error == ErrorCode.KAFKA_STORAGE_ERROR and fetch_version <= 5:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return error

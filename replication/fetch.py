@@ -89,8 +89,7 @@ class Row:
     """What one partition answers. On an error the offsets are -1 and there are no records.
 
     `data` are whole batches of `length` bytes. `aborted` is None for read_uncommitted, else (producer id,
-    first offset) pairs; `diverging` is (epoch, end offset) where the client's log went another way
-    (F12)."""
+    first offset) pairs; `diverging` is (epoch, end offset) where the client's log went another way."""
 
     __slots__ = (
         "aborted",
@@ -123,7 +122,7 @@ class Row:
 
     @property
     def urgent(self) -> bool:
-        """Whether the answer may not wait for more bytes (F3)."""
+        """Whether the answer may not wait for more bytes."""
         return self.error != ErrorCode.NONE or self.diverging is not None or self.preferred_replica >= 0
 
 
@@ -132,7 +131,7 @@ class Budget:
 
     A fetch waits for `min_bytes` of available bytes, not of bytes read: whole batches may leave a gap below
     its limits although there is more. As in Kafka, what lies in an older segment than the newest ends the
-    wait (F3).
+    wait.
     """
 
     __slots__ = ("_per_partition_only", "available", "left", "older_segment", "taken")
@@ -178,7 +177,7 @@ def validate(params: FetchParams, wanted: Iterable[Wanted]) -> ErrorCode:
 def read_row(wanted: Wanted, partition: Partition, params: FetchParams, budget: Budget) -> Row:
     """Read one partition that this broker hosts, within the budget."""
     consumer = params.replica_id < 0
-    # Before v11 a consumer does not know followers; from then on it may read from one (F10).
+    # Before v11 a consumer does not know followers; from then on it may read from one.
     error = partition.check(wanted.leader_epoch, leader_required=not consumer or params.version < 11)
     if error != ErrorCode.NONE:
         return Row(wanted, storage_error_at(error, params.version))
@@ -230,7 +229,7 @@ def _with_offsets(row: Row, partition: Partition, high_watermark: int, stable: i
 
 
 def _diverge(wanted: Wanted, partition: Partition, row: Row) -> ErrorCode:
-    """F12, replication.md 3.8: compare the client's last epoch with ours; a difference sets
+    """Compare the client's last epoch with ours; a difference sets
     `row.diverging`."""
     log = partition.log
     if wanted.fetch_offset < log.start_offset:
@@ -248,7 +247,7 @@ Lookup = Callable[[Wanted], Partition | ErrorCode]
 
 
 class Answer:
-    """The rows of one reading, and whether they may leave at once (F3)."""
+    """The rows of one reading, and whether they may leave at once."""
 
     __slots__ = ("ready", "rows", "size_bytes")
 

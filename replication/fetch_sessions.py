@@ -1,4 +1,4 @@
-"""Incremental fetch sessions (KIP-227; protocol.md 4.1, S1 to S13).
+"""Incremental fetch sessions (KIP-227).
 
 A session remembers which partitions a client reads and what it was last told of each, so that requests and
 answers name only what changed. Kafka walks all partitions of a session at each fetch; here a session keeps
@@ -8,11 +8,11 @@ incremental fetch costs what there is to tell and not what is watched.
 What stays in `news`: an entry that the client changed, whose records did not fit or were just sent (the
 client moves its offset only with its next request), that ended in an error, or that an append touched. What
 leaves it: an entry that was looked at and had nothing to tell. Entries are looked at in the session's order,
-in which those that returned records go to the end (S10); `Watch.order` holds that order as a number, so that
+in which those that returned records go to the end; `Watch.order` holds that order as a number, so that
 sorting the news costs what is in them.
 
 A session is bound to no connection and no principal: whoever knows its random id and epoch may go on with it,
-and permissions are checked at each request by the handler (S13).
+and permissions are checked at each request by the handler.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Watch(Wanted):
         self.log_start_offset = wanted.log_start_offset
 
     def must_tell(self, row: Row) -> bool:
-        """Whether an incremental answer has to list this row (S8)."""
+        """Whether an incremental answer has to list this row."""
         return (
             row.length > 0
             or row.urgent
@@ -236,7 +236,7 @@ class FetchContext:
         return ErrorCode.NONE, session.session_id, answer.rows
 
     def respond_throttled(self) -> tuple[ErrorCode, int]:
-        """Over quota: an empty answer. An incremental session keeps its id, its epoch has moved on (S12)."""
+        """Over quota: an empty answer. An incremental session keeps its id, its epoch has moved on."""
         if self.kind is Kind.ERROR:
             return self.error, NO_SESSION
         return ErrorCode.NONE, self.session.session_id if self.session is not None else NO_SESSION
@@ -293,9 +293,7 @@ def read_news(session: FetchSession, lookup: Lookup, params: FetchParams) -> Ans
 
 
 class FetchSessions:
-    """The cache of all sessions of a broker. Bounded by `slots`; who gets a slot when there is none left:
-    S11.
-    """
+    """The cache of all sessions of a broker, bounded by `slots`."""
 
     def __init__(self, lookup: Lookup, random: Random, slots: int = DEFAULT_SLOTS) -> None:
         self.lookup = lookup
@@ -413,7 +411,7 @@ class FetchSessions:
         session.key = None
 
     def _evict_for(self, follower: bool, size: int, now_ms: int) -> bool:
-        """Free a slot for a session of `size` partitions (S11): the longest unused one if it is idle for more
+        """Free a slot for a session of `size` partitions: the longest unused one if it is idle for more
         than EVICTION_MS; else the smallest that a follower may push out (any consumer's, or one older than
         EVICTION_MS), or a consumer (only one older than that), if the newcomer is of a higher kind or larger.
         """

@@ -4,12 +4,13 @@ Everything here is synchronous and runs on the event loop; nothing awaits betwee
 relies on it. An append goes in steps, so that one turn of the loop costs one write for each log:
 
 - `append` checks leadership and in-sync replicas and stages the batch in the log: offsets are assigned.
-- `write_pending`, called once for each partition of the turn, writes what is staged. Only then the high watermark
-  moves and the fetch sessions that watch the partition have news.
-- `wake`, called after the answers of the turn have left, resumes parked fetches. They run again from the start.
+- `write_pending`, called once for each partition of the turn, writes what is staged. Only then the high
+  watermark moves and the fetch sessions that watch the partition have news.
+- `wake`, called after the answers of the turn have left, resumes parked fetches. They run again from the
+  start.
 
-High watermark: with an ISR of one it is the end of what is written. It stands still while the ISR is smaller than
-min(min.insync.replicas, number of replicas), and it never goes back while this broker leads."""
+High watermark: with an ISR of one it is the end of what is written. It stands still while the ISR is smaller
+than min(min.insync.replicas, number of replicas), and it never goes back while this broker leads."""
 
 from __future__ import annotations
 
@@ -224,7 +225,7 @@ class Partition:
         return start
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch at or below `epoch` and its exclusive end offset; (-1, -1) if unknown (E1).
+        """The largest epoch at or below `epoch` and its exclusive end offset; (-1, -1) if unknown.
 
         The current epoch counts from its first moment, also before the first record of it was written."""
         log = self.log

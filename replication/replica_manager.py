@@ -10,6 +10,7 @@ image but on another broker 6, on a failed disk 56.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
@@ -45,6 +46,11 @@ class Logs(Protocol):
 
     def delete(self, topic: str, partition: int) -> None:
         """Set the log aside under another name at once; its files go later."""
+
+    def set_aside(self, topic: str, partition: int, kind: str) -> None:
+        """Close the log and rename its directory with the suffix `kind` (`stray`: kept for good)."""
+
+    def __iter__(self) -> Iterator[PartitionLog]: ...
 
 
 TopicConfigOf = Callable[[str, Mapping[str, str]], LogConfig]
@@ -134,6 +140,37 @@ class ReplicaManager:
         self._follow_configs(new, changes.configs)
         if changes.deleted or changes.created or changes.changed or changes.configs:
             self.changed()
+
+    async def prepare(self, image: ClusterImage) -> None:
+        """Make the logs that `image` needs and that are not there yet, before it is published.
+
+        Each log costs a sync of a small file; the loop gets its turn between them, so that a topic with
+        hundreds of partitions does not stop everybody else. What fails here is tried again, and told, by
+        `apply`."""
+        for topic in changes_between(self._holder.current, image).with_new_partitions():
+            config = self._topic_config(image, topic.name)
+            for state in topic.partitions:
+                if self._node_id not in state.replicas or self._logs.get(topic.name, state.index) is not None:
+                    continue
+                try:
+                    self._logs.get_or_create(topic.name, state.index, topic.topic_id, config)
+                except StorageError:
+                    break
+                await asyncio.sleep(0)
+
+    def set_strays_aside(self) -> int:
+        """After the first image: rename the directories of logs that belong to no topic, and keep them; how
+        many.
+
+        They are left over from a topic whose deletion was cut short, or belong to another cluster's
+        metadata."""
+        strays = [log for log in self._logs if (log.topic, log.partition) not in self._by_name]
+        for log in strays:
+            _log.warning(
+                "%s-%d is in no topic of this cluster; it is kept as stray", log.topic, log.partition
+            )
+            self._logs.set_aside(log.topic, log.partition, "stray")
+        return len(strays)
 
     def changed(self) -> None:
         """Tell those who remember what they found here."""

@@ -1,5 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: the overrides of each resource after the request (protocol.md
-4.5).
+"""AlterConfigs and IncrementalAlterConfigs: the overrides of each resource after the request.
 
 Pure. Resources are independent of each other, each one is changed as a whole or not at all. A resource that
 is named twice is refused (42) in all its entries, which are then answered once."""
@@ -43,7 +42,7 @@ def plan_replacement(
     wanted: Sequence[tuple[ConfigResource, Sequence[tuple[str, str | None]]]],
     rules: ConfigRules,
 ) -> tuple[list[ConfigOutcome], ConfigPlan]:
-    """AlterConfigs: the given keys are all the overrides a resource has afterwards (AC1, AC2)."""
+    """AlterConfigs: the given keys are all the overrides a resource has afterwards."""
 
     def after(resource: ConfigResource, entries: Sequence[tuple[str, str | None]]) -> dict[str, str]:
         values: dict[str, str] = {}
@@ -63,7 +62,7 @@ def plan_increments(
     wanted: Sequence[tuple[ConfigResource, Sequence[ConfigChange]]],
     rules: ConfigRules,
 ) -> tuple[list[ConfigOutcome], ConfigPlan]:
-    """IncrementalAlterConfigs: set, delete, append and subtract single keys (IC1, IC2)."""
+    """IncrementalAlterConfigs: set, delete, append and subtract single keys."""
 
     def after(resource: ConfigResource, changes: Sequence[ConfigChange]) -> dict[str, str]:
         return apply_changes(resource, image.overrides(resource), changes, rules)

@@ -55,7 +55,11 @@ class Controller:
         rules: ConfigRules,
         clock: Clock,
         random: Random,
+        prepare: Callable[[ClusterImage], Awaitable[None]] | None = None,
     ) -> None:
+        """`prepare(image)` runs between the write to the store and the publication
+        (ReplicaManager.prepare)."""
+        self._prepare = prepare
         self._store = store
         self._holder = holder
         self._settings = settings
@@ -118,7 +122,7 @@ class Controller:
     async def create_topics(
         self, topics: Sequence[NewTopic], *, timeout_ms: int, validate_only: bool = False
     ) -> list[TopicOutcome]:
-        """Create all topics that pass (CT2 to CT17), in one transaction. One outcome per distinct name."""
+        """Create all topics that pass, in one transaction. One outcome per distinct name."""
 
         async def create() -> list[TopicOutcome]:
             image = self._holder.current
@@ -127,7 +131,7 @@ class Controller:
             )
             if not validate_only and changes.operations:
                 await self._store.multi(changes.operations)
-                self._holder.publish(changes.image_after(image))
+                await self._publish(changes.image_after(image))
                 for topic in changes.topics.values():
                     _log.info("Created topic %s with %d partition(s)", topic.name, len(topic.partitions))
             if timeout_ms <= 0 and not validate_only:
@@ -144,7 +148,7 @@ class Controller:
     async def delete_topics(
         self, topics: Sequence[TopicToDelete], *, timeout_ms: int
     ) -> list[DeletionOutcome]:
-        """Delete all topics that exist (DT1), in one transaction. One outcome per distinct topic."""
+        """Delete all topics that exist, in one transaction. One outcome per distinct topic."""
 
         async def delete() -> list[DeletionOutcome]:
             image = self._holder.current
@@ -165,14 +169,14 @@ class Controller:
     async def create_partitions(
         self, topics: Sequence[MorePartitions], *, timeout_ms: int, validate_only: bool = False
     ) -> list[PartitionsOutcome]:
-        """Add partitions to topics (CP1), in one transaction. One outcome per distinct name."""
+        """Add partitions to topics, in one transaction. One outcome per distinct name."""
 
         async def grow() -> list[PartitionsOutcome]:
             image = self._holder.current
             outcomes, changes = topic_creation.plan_partitions(image, topics)
             if not validate_only and changes.operations:
                 await self._store.multi(changes.operations)
-                self._holder.publish(changes.image_after(image))
+                await self._publish(changes.image_after(image))
             if timeout_ms <= 0 and not validate_only:
                 for outcome in outcomes:
                     if outcome.error == ErrorCode.NONE:
@@ -235,6 +239,11 @@ class Controller:
         waiting."""
         async with self._turn:
             return await step()
+
+    async def _publish(self, image: ClusterImage) -> None:
+        if self._prepare is not None:
+            await self._prepare(image)
+        self._holder.publish(image)
 
     def _registration(self, rack: str | None, endpoints: dict[str, EndpointImage]) -> bytes:
         return payloads.encode_broker(

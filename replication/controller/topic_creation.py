@@ -1,5 +1,4 @@
-"""CreateTopics and CreatePartitions: what is refused, and what an accepted request writes (protocol.md 4.4,
-CT and CP).
+"""CreateTopics and CreatePartitions: what is refused, and what an accepted request writes.
 
 Pure: an image goes in, outcomes, store operations and the new topics come out. The controller writes the
 operations in one transaction, publishes the image, answers."""
@@ -267,7 +266,7 @@ def encode_assignment(topic: TopicImage) -> bytes:
 def plan_partitions(
     image: ClusterImage, wanted: Sequence[MorePartitions]
 ) -> tuple[list[PartitionsOutcome], TopicChanges]:
-    """One outcome for each distinct name of CreatePartitions, in the order of the request (CP1)."""
+    """One outcome for each distinct name of CreatePartitions, in the order of the request."""
     changes = TopicChanges()
     times = Counter(topic.name for topic in wanted)
     outcomes: dict[str, PartitionsOutcome] = {}

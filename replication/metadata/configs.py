@@ -101,8 +101,7 @@ class ConfigChange:
 def apply_changes(
     resource: ConfigResource, current: Mapping[str, str], changes: Sequence[ConfigChange], rules: ConfigRules
 ) -> dict[str, str]:
-    """The overrides after all changes, none of them checked by `rules.validate` yet. Raises ConfigRefused
-    (IC1)."""
+    """The overrides after all changes, none of them checked by `rules.validate` yet. Raises ConfigRefused."""
     seen: set[str] = set()
     values = dict(current)
     for change in changes:

@@ -130,6 +130,11 @@ class ImageChanges:
     configs: list[ConfigResource] = field(default_factory=list)
     brokers_changed: bool = False
 
+    def with_new_partitions(self) -> list[TopicImage]:
+        """The topics that are new or have grown."""
+        grown = [now for before, now in self.changed if len(now.partitions) > len(before.partitions)]
+        return self.created + grown
+
 
 def changes_between(old: ClusterImage, new: ClusterImage) -> ImageChanges:
     """What happened on the way from `old` to `new`."""
