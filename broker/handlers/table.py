@@ -12,13 +12,22 @@ from typing import Any, Final
 
 from broker.context import BrokerContext
 from broker.handlers import (
+    alter_configs,
     api_versions,
     create_partitions,
     create_topics,
+    delete_records,
     delete_topics,
     describe_cluster,
+    describe_configs,
+    describe_log_dirs,
     describe_topic_partitions,
+    incremental_alter_configs,
+    init_producer_id,
+    list_config_resources,
+    list_offsets,
     metadata,
+    offset_for_leader_epoch,
 )
 from broker.handlers.request import Request
 from protocol.api_keys import ApiKey
@@ -35,12 +44,21 @@ class Handler:
 
 
 _MODULES: Final = {
+    ApiKey.LIST_OFFSETS: list_offsets,
     ApiKey.METADATA: metadata,
     ApiKey.API_VERSIONS: api_versions,
     ApiKey.CREATE_TOPICS: create_topics,
     ApiKey.DELETE_TOPICS: delete_topics,
+    ApiKey.DELETE_RECORDS: delete_records,
+    ApiKey.INIT_PRODUCER_ID: init_producer_id,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch,
+    ApiKey.DESCRIBE_CONFIGS: describe_configs,
+    ApiKey.ALTER_CONFIGS: alter_configs,
+    ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs,
     ApiKey.CREATE_PARTITIONS: create_partitions,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs,
     ApiKey.DESCRIBE_CLUSTER: describe_cluster,
+    ApiKey.LIST_CONFIG_RESOURCES: list_config_resources,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions,
 }
 

@@ -1,0 +1,47 @@
+"""DeleteRecords (21), versions 0-2 (v2 flexible): raise the first readable offset of partitions.
+
+Offset -1 is the high watermark. The new start is on disk before the answer, which tells the low watermark;
+with a single replica there is nobody to wait for, so the time-out has no meaning yet.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.context import BrokerContext
+from broker.handlers.request import Request
+from protocol import messages as m
+from replication.delete_records import delete_records
+
+MIN_VERSION: Final = 0
+MAX_VERSION: Final = 2
+
+
+def handle(ctx: BrokerContext, request: Request[m.DeleteRecordsRequest]) -> m.DeleteRecordsResponse:
+    """One answer for each partition, grouped as asked."""
+    topics = request.body.topics
+    results = iter(
+        delete_records(
+            [
+                (topic.name, each.partition_index, each.offset)
+                for topic in topics
+                for each in topic.partitions
+            ],
+            ctx.replicas.find,
+            ctx.logs.persist_log_starts,
+        )
+    )
+    response = m.DeleteRecordsResponse()
+    for topic in topics:
+        answered = m.DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name)
+        for each in topic.partitions:
+            result = next(results)
+            answered.partitions.append(
+                m.DeleteRecordsResponse.DeleteRecordsPartitionResult(
+                    partition_index=each.partition_index,
+                    low_watermark=result.low_watermark,
+                    error_code=result.error,
+                )
+            )
+        response.topics.append(answered)
+    return response

@@ -1,0 +1,63 @@
+"""DescribeLogDirs (35), versions 0-5: what lies in each log directory.
+
+Null topics are all; an empty list describes the directories alone. v4+: size of the volume (-1: unknown).
+v5+: whether a directory is cordoned (never, so far). An offline directory has error 56 and no topics.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker.context import BrokerContext
+from broker.handlers.request import Request
+from protocol import messages as m
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from storage.log_dirs import LogDir
+
+MIN_VERSION: Final = 0
+MAX_VERSION: Final = 5
+
+_UNKNOWN_BYTES: Final = -1
+_Wanted = frozenset[tuple[str, int]]
+
+
+def handle(ctx: BrokerContext, request: Request[m.DescribeLogDirsRequest]) -> m.DescribeLogDirsResponse:
+    """One result for each directory, in the order of log.dirs."""
+    asked = request.body.topics
+    wanted = None
+    if asked is not None:
+        wanted = frozenset((topic.topic, index) for topic in asked for index in topic.partitions)
+    return m.DescribeLogDirsResponse(
+        results=[_directory(ctx, directory, wanted) for directory in ctx.logs.dirs]
+    )
+
+
+def _directory(
+    ctx: BrokerContext, directory: LogDir, wanted: _Wanted | None
+) -> m.DescribeLogDirsResponse.DescribeLogDirsResult:
+    result = m.DescribeLogDirsResponse.DescribeLogDirsResult(
+        log_dir=directory.path, total_bytes=_UNKNOWN_BYTES, usable_bytes=_UNKNOWN_BYTES
+    )
+    if directory.offline:
+        result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        return result
+    try:
+        result.total_bytes, result.usable_bytes = ctx.env.files.disk_usage(directory.path)
+    except OSError:
+        result.total_bytes = result.usable_bytes = _UNKNOWN_BYTES
+    topics: dict[str, m.DescribeLogDirsResponse.DescribeLogDirsTopic] = {}
+    for (name, index), log in sorted(directory.logs.items()):
+        if wanted is not None and (name, index) not in wanted:
+            continue
+        topic = topics.get(name)
+        if topic is None:
+            topic = topics[name] = m.DescribeLogDirsResponse.DescribeLogDirsTopic(name=name)
+        topic.partitions.append(
+            m.DescribeLogDirsResponse.DescribeLogDirsPartition(
+                partition_index=index, partition_size=log.size_bytes
+            )
+        )
+    result.topics = list(topics.values())
+    return result
