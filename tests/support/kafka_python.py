@@ -18,6 +18,7 @@ from protocol.schema.model import Struct as StructModel
 
 #: what 4.4 calls differently from the release whose schemas kafka-python carries
 RENAMED = {"GenerationIdOrMemberEpoch": "GenerationId"}
+OLD_PARTS = ("produce", "fetch", "list_offsets", "commit", "admin", "offset_for_leader_epoch")
 
 
 def their_classes() -> dict[str, Any]:
@@ -30,6 +31,39 @@ def their_classes() -> dict[str, Any]:
     return {
         name: made for name, made in found.items() if name in MESSAGES and hasattr(made, "valid_versions")
     }
+
+
+def their_old_schemas(name: str) -> dict[int, Any]:
+    """kafka-python's hand-written schemas of a message by version, of which it has the older ones."""
+    found: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        for part in OLD_PARTS:
+            found.update(vars(importlib.import_module(f"kafka.protocol.old.{part}")))
+    versions = {version: found.get(f"{name}_v{version}") for version in range(10)}
+    return {version: made.SCHEMA for version, made in versions.items() if made is not None}
+
+
+def plain(source: Struct, group: StructModel, version: int) -> list[Any]:
+    """The values in wire order, structs as lists: what the hand-written schemas take and give."""
+    return [
+        _plain_value(getattr(source, field.attribute), field, version)
+        for field in group.fields
+        if version in field.versions
+    ]
+
+
+def _plain_value(value: Any, field: Field, version: int) -> Any:
+    if field.struct is None or value is None:
+        return value
+    if isinstance(value, list):
+        return [plain(item, field.struct, version) for item in value]
+    return plain(value, field.struct, version)
+
+
+def as_lists(value: Any) -> Any:
+    """Nested sequences as lists."""
+    return [as_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def their_versions(made: Any) -> range:
