@@ -1,8 +1,8 @@
 """OffsetForLeaderEpoch (23), versions 0-4: where an epoch ended (KIP-101, KIP-320).
 
 The largest epoch at or below the asked one and its exclusive end offset, -1/-1 when it is not known.
-v1+: the epoch itself is told. v2+: the client's own epoch is checked (74, 75). v3+: a replica id, which changes
-nothing: only the leader answers.
+v1+: the epoch itself is told. v2+: the client's own epoch is checked (74, 75). v3+: a replica id, which
+changes nothing: only the leader answers.
 """
 
 from __future__ import annotations
