@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from io import FileIO
 from typing import Any, BinaryIO
 
 
@@ -22,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     os.dup2(2, 1)
     from broker.config.load import load_config
     from broker.config.values import ConfigError
-    from broker.server import main as serve
+    from broker.lifecycle import main as serve
 
     try:
         config = load_config(None, arguments)
@@ -49,7 +50,7 @@ def answer(answers: BinaryIO, content: dict[str, Any]) -> None:
 
 def obey(answers: BinaryIO, host: str, port: int) -> None:
     """Carries out the parent's commands until its pipe ends, then asks this process to stop."""
-    for line in sys.stdin.buffer:
+    for line in FileIO(0, closefd=False):
         answer(answers, carry_out(json.loads(line), host, port))
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -26,7 +26,7 @@ def command(server_properties: Path | None, overrides: tuple[str, ...]) -> None:
     """
     from broker.config.load import load_config
     from broker.config.values import ConfigError
-    from broker.server import main as serve
+    from broker.lifecycle import main as serve
 
     try:
         content = None if server_properties is None else server_properties.read_bytes()
