@@ -45,6 +45,9 @@ class Network(Protocol):
         A buffer size of -1 leaves it to the system. OSError where the address cannot be had.
         """
 
+    def host_name(self) -> str:
+        """The machine's own name, for clients that are told no other address."""
+
     async def dial(
         self, host: str, port: int, factory: ProtocolFactory
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
@@ -90,6 +93,9 @@ class LoopNetwork:
             raise
         bound = listening.getsockname()
         return LoopListener(server, (host or str(bound[0]), int(bound[1])))
+
+    def host_name(self) -> str:
+        return socket.gethostname()
 
     async def dial(
         self, host: str, port: int, factory: ProtocolFactory

@@ -135,7 +135,9 @@ class LogDir:
         return f"{self.path}/{name}"
 
     def lock(self) -> None:
-        """Make the directory ours. Raises DirectoryLocked, OSError."""
+        """Make the directory ours, if it is not yet. Raises DirectoryLocked, OSError."""
+        if self._lock is not None:
+            return
         self.files.make_dirs(self.path)
         try:
             self._lock = self.files.lock(self.path_of(names.LOCK))

@@ -10,73 +10,31 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from broker.handlers.leader_hints import Endpoint
 from broker.net.answers import frame_answer
 from broker.net.templates import MARKS, mark_bytes, split_at
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.primitives import uvarint
+from replication.fetch import Row
 from runtime.files import Buffer, FileRegion
 
 FLEXIBLE_FROM = 12
 IDS_FROM = 13
-NO_OFFSET = -1
-
-Data = bytes | list[Buffer] | FileRegion | None
-
-
-@dataclass(slots=True)
-class FetchedPartition:
-    """What one partition answers. On an error the offsets are -1 and there are no records.
-
-    `aborted` is None for read_uncommitted, else (producer id, first offset) pairs. `diverging` is (epoch, end
-    offset), `leader` is (leader id, leader epoch).
-    """
-
-    index: int
-    error: int = 0
-    high_watermark: int = NO_OFFSET
-    last_stable_offset: int = NO_OFFSET
-    log_start_offset: int = NO_OFFSET
-    data: Data = None
-    length: int = 0
-    aborted: Sequence[tuple[int, int]] | None = None
-    preferred_replica: int = -1
-    diverging: tuple[int, int] | None = None
-    leader: tuple[int, int] | None = None
-
-
-@dataclass(slots=True)
-class FetchedTopic:
-    """Partitions of one topic, in the order of the answer."""
-
-    name: str
-    topic_id: bytes
-    partitions: list[FetchedPartition] = field(default_factory=list)
-
-
-class Endpoint(NamedTuple):
-    """Where a leader is reached, for clients of v16 and later."""
-
-    node_id: int
-    host: str
-    port: int
-    rack: str | None
-
 
 def encode_fetch(
     version: int,
     correlation_id: int,
-    topics: Sequence[FetchedTopic],
+    rows: Sequence[Row],
     *,
     error: int = 0,
     session_id: int = 0,
     throttle_ms: int = 0,
     endpoints: Sequence[Endpoint] = (),
 ) -> list[Buffer | FileRegion]:
-    """The whole frame, size first; parts in order."""
+    """The whole frame, size first, as parts in order; neighbouring rows of one topic stand under its name."""
     flexible = version >= FLEXIBLE_FROM
     out = bytearray(4)
     out += struct.pack(">i", correlation_id)
@@ -86,20 +44,22 @@ def encode_fetch(
         out += struct.pack(">i", throttle_ms)
     if version >= 7:
         out += struct.pack(">hi", error, session_id)
+    topics = _by_topic(rows)
     out += _count(flexible, len(topics))
     parts: list[Buffer | FileRegion] = []
     for topic in topics:
-        out += topic.topic_id if version >= IDS_FROM else _text(flexible, topic.name)
-        out += _count(flexible, len(topic.partitions))
-        for partition in topic.partitions:
-            out += _partition_head(version, partition)
-            data = partition.data
-            if data is not None and partition.length:
+        wanted = topic[0].wanted
+        out += wanted.topic_id if version >= IDS_FROM else _text(flexible, wanted.topic)
+        out += _count(flexible, len(topic))
+        for row in topic:
+            out += _row_head(version, row)
+            if row.length:
+                data = row.data
                 parts.append(out)
                 parts.extend(data) if isinstance(data, list) else parts.append(data)
                 out = bytearray()
             if flexible:
-                out += _partition_tags(partition)
+                out += _row_tags(row)
         if flexible:
             out.append(0)
     if flexible:
@@ -111,38 +71,51 @@ def encode_fetch(
     return parts
 
 
+def _by_topic(rows: Sequence[Row]) -> list[list[Row]]:
+    topics: list[list[Row]] = []
+    last: tuple[str, bytes] | None = None
+    for row in rows:
+        topic = (row.wanted.topic, row.wanted.topic_id)
+        if topic == last:
+            topics[-1].append(row)
+        else:
+            topics.append([row])
+            last = topic
+    return topics
+
+
 def _length(parts: Iterable[Buffer | FileRegion]) -> int:
     return sum(part.length if isinstance(part, FileRegion) else len(part) for part in parts)
 
 
-def _partition_head(version: int, partition: FetchedPartition) -> bytes:
+def _row_head(version: int, row: Row) -> bytes:
     """Everything up to and with the length of the records."""
-    head = struct.pack(">ihq", partition.index, partition.error, partition.high_watermark)
+    head = struct.pack(">ihq", row.index, row.error, row.high_watermark)
     flexible = version >= FLEXIBLE_FROM
     if version >= 4:
-        head += struct.pack(">q", partition.last_stable_offset)
+        head += struct.pack(">q", row.last_stable_offset)
     if version >= 5:
-        head += struct.pack(">q", partition.log_start_offset)
+        head += struct.pack(">q", row.log_start_offset)
     if version >= 4:
-        if partition.aborted is None:
+        if row.aborted is None:
             head += b"\0" if flexible else b"\xff\xff\xff\xff"
         else:
             tags = b"\0" if flexible else b""
-            head += _count(flexible, len(partition.aborted))
-            head += b"".join(struct.pack(">qq", *each) + tags for each in partition.aborted)
+            head += _count(flexible, len(row.aborted))
+            head += b"".join(struct.pack(">qq", *each) + tags for each in row.aborted)
     if version >= 11:
-        head += struct.pack(">i", partition.preferred_replica)
-    return head + (uvarint(partition.length + 1) if flexible else struct.pack(">i", partition.length))
+        head += struct.pack(">i", row.preferred_replica)
+    return head + (uvarint(row.length + 1) if flexible else struct.pack(">i", row.length))
 
 
-def _partition_tags(partition: FetchedPartition) -> bytes:
+def _row_tags(row: Row) -> bytes:
     tags = b""
     count = 0
-    if partition.diverging is not None:
-        tags += b"\x00\x0d" + struct.pack(">iq", *partition.diverging) + b"\0"
+    if row.diverging is not None:
+        tags += b"\x00\x0d" + struct.pack(">iq", *row.diverging) + b"\0"
         count += 1
-    if partition.leader is not None:
-        tags += b"\x01\x09" + struct.pack(">ii", *partition.leader) + b"\0"
+    if row.leader is not None:
+        tags += b"\x01\x09" + struct.pack(">ii", *row.leader) + b"\0"
         count += 1
     return bytes((count,)) + tags
 

@@ -16,10 +16,9 @@ import struct
 from typing import TYPE_CHECKING
 
 from broker.handlers.produce_answers import NO_TIME, Partition, answer_template, refused, single_answer
-from broker.handlers.produce_checks import needs_thread
 from protocol.errors import ErrorCode, InvalidRecords
 from protocol.records.batch import HEADER_SIZE
-from protocol.records.check import check_produced_batch
+from protocol.records.check import check_produced_batch, takes_long
 from storage.errors import AppendRefused, StorageFailed
 
 if TYPE_CHECKING:
@@ -89,15 +88,17 @@ class ProduceShape:
             return None
         replica = self._replica
         rules = replica.log.config.rules()
-        if needs_thread(buf, p, length, rules):
+        if takes_long(buf, p, length, rules):
             return None
         turn = connection.hub.turn
         now_ms = turn.now_ms or turn.open()
         try:
             if own:
-                checked = check_produced_batch(buf, p, length, rules, now_ms)
+                checked = check_produced_batch(buf, p, length, rules, now_ms, self._version)
             else:  # its own memory: the receive buffer is used again before the write
-                checked = check_produced_batch(buf[p : p + length], 0, length, rules, now_ms)
+                checked = check_produced_batch(
+                    buf[p : p + length], 0, length, rules, now_ms, self._version
+                )
             appended = replica.append(checked, self._acks, now_ms)
         except (InvalidRecords, AppendRefused, StorageFailed) as error:
             self._refuse(connection, correlation_id, refused(self._index, error.error, str(error)))

@@ -29,6 +29,7 @@ from runtime.receive import FrameReceiver
 if TYPE_CHECKING:
     from broker.net.hub import Hub
     from broker.net.listener import Listener
+    from replication.partition import Partition
 
 HEAD = struct.Struct(">iii")  # frame size, API key and version, correlation id
 SIZE = struct.Struct(">i")
@@ -63,11 +64,24 @@ class Shape(Protocol):
         """
 
 
+class _Parked:
+    """What a connection waits for whose request will be run again from its own bytes."""
+
+    __slots__ = ()
+
+    def cancel(self, connection: Connection) -> None:
+        connection._leave()
+        connection.served()
+
+
+PARKED = _Parked()
+
+
 class Connection(asyncio.BufferedProtocol):
     """See the module. Public fields are for the handlers of the hot APIs and the dispatcher."""
 
     __slots__ = (
-        "_generation", "_lengths", "_outgoing", "_paused", "_receiver", "_shape", "_shapes", "client_software",
+        "_generation", "_last", "_lengths", "_outgoing", "_parked_on", "_paused", "_receiver", "_shapes", "bucket", "client_software",
         "closed", "full", "held_bytes", "hub", "in_turn", "late", "listener", "out", "peer_ip", "peer_port", "regions", "seen", "transport",
         "waiting",
     )  # fmt: skip
@@ -80,6 +94,8 @@ class Connection(asyncio.BufferedProtocol):
         self.regions = False  # a FileRegion is among the answers
         self.waiting: Waiting | None = None
         self.late = False  # the waiting time of the request in front is over
+        self.bucket: dict[Any, None] | None = None  # of deadlines, in which the request in front is noted
+        self._parked_on: Partition | None = None
         self.full = self.in_turn = self._paused = self.closed = False
         self.held_bytes = 0  # about what stands in `out`; who adds much looks at ANSWER_BYTES and flushes
         self.seen = hub.tick
@@ -87,7 +103,7 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver = FrameReceiver(hub.receiving, hub.max_frame_bytes, self._pause, self._given_up)
         self._outgoing: Outgoing | None = None
         self._generation = hub.generation
-        self._shape: Shape | None = None
+        self._last: Shape | None = None  # that served the last request; it knows which came after it before
         self._shapes: dict[tuple[int, bytes], Shape] | None = None
         self._lengths: dict[tuple[int, int], None] | None = None
 
@@ -105,7 +121,7 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver.close()
         if self._outgoing is not None:
             self._outgoing.close()
-        self._shape = self._shapes = self._lengths = None
+        self._last = self._shapes = self._lengths = None
         self.listener.disconnected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -146,29 +162,27 @@ class Connection(asyncio.BufferedProtocol):
         if self._generation != hub.generation:
             self.forget_shapes()
         hub.serving = True
-        at, shape = 0, self._shape
+        at, last = 0, self._last
         unpack = HEAD.unpack_from
         while have - at >= 12:
             size, api, correlation_id = unpack(buf, at)
             end = at + 4 + size
             if end > have or size < FRAME_BYTES_MIN:
                 break
+            shape = None if last is None else last.following
             if shape is None or shape.api != api or not buf.startswith(shape.before, at + 12):
-                found = self._find_shape(buf, at, api)
-                if shape is not None and found is not None:
-                    shape.following = found
-                shape = found
-            served: bool | None = None
-            if shape is not None:
-                served = shape.serve(self, buf, at, end, correlation_id, own)
+                shape = self._find_shape(buf, at, api)
+                if shape is not None and last is not None:
+                    last.following = shape
+            served = None if shape is None else shape.serve(self, buf, at, end, correlation_id, own)
             if served is None:
-                self._shape = None
+                self._last = last
                 served = hub.dispatcher.serve(self, buf, at, end, api, correlation_id, own)
                 if self._generation != hub.generation:
                     self.forget_shapes()
-                shape = self._shape
-            if shape is not None:
-                shape = shape.following
+                last = self._last
+            else:
+                last = shape
             if served:
                 at = end
             if self.regions and not self.in_turn:
@@ -176,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
             if self.waiting is not None or self.full or self.closed:
                 break
         hub.serving = False
-        self._shape = shape
+        self._last = last
         if own and self.in_turn and at:
             hub.turn.keep(receiver.take_buffer())
         if self.out and not self.in_turn:
@@ -201,12 +215,14 @@ class Connection(asyncio.BufferedProtocol):
             self._shapes, self._lengths = {}, {}
         self._shapes[shape.api, shape.before] = shape
         self._lengths[shape.api, len(shape.before)] = None
-        self._shape = shape
+        if self._last is not None:
+            self._last.following = shape
+        self._last = shape
 
     def forget_shapes(self) -> None:
         """Drop the memo: it may be wrong, or the connection has gone quiet."""
         self._generation = self.hub.generation
-        self._shape = self._shapes = self._lengths = None
+        self._last = self._shapes = self._lengths = None
 
     # -- what cannot be served yet
 
@@ -245,6 +261,39 @@ class Connection(asyncio.BufferedProtocol):
         self.close(
             "its unfinished request was dropped, because requests that do not get on hold too much memory"
         )
+
+    # -- a long poll, which is run again from its own bytes
+
+    def park(self, partition: Partition, wait_ms: int) -> None:
+        """The request in front waits for news of the partition; its time counts from its first parking."""
+        self.waiting = PARKED
+        self._parked_on = partition
+        partition.waiters[self] = None
+        if self.bucket is None:
+            self.bucket = self.hub.deadlines.park(self, wait_ms)
+
+    def wake(self) -> None:
+        """The partition has news."""
+        self._leave()
+        self.resume()
+
+    def expire(self) -> None:
+        """The waiting time is over."""
+        self.late = True
+        self.bucket = None
+        self.wake()
+
+    def served(self) -> None:
+        """A request that may have been parked is answered."""
+        self.late = False
+        if self.bucket is not None:
+            self.bucket.pop(self, None)
+            self.bucket = None
+
+    def _leave(self) -> None:
+        if self._parked_on is not None:
+            self._parked_on.waiters.pop(self, None)
+            self._parked_on = None
 
     def resume(self) -> None:
         """The wait of the request in front is over."""

@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.net.turn import Turn
+from replication.deadline_buckets import DeadlineBuckets
 from runtime.receive import ReceivePool
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Hub:
     """Shared by the connections of one broker."""
 
     __slots__ = (
-        "connections", "dispatcher", "env", "generation", "limits", "loop", "max_frame_bytes", "receiving",
+        "connections", "deadlines", "dispatcher", "env", "generation", "limits", "loop", "max_frame_bytes", "receiving",
         "serving", "tick", "turn",
     )  # fmt: skip
 
@@ -39,6 +40,7 @@ class Hub:
         self.loop: asyncio.AbstractEventLoop = env.loop
         self.receiving = ReceivePool(env.loop)
         self.turn = Turn(env.loop, env.clock, self.receiving.recycle)
+        self.deadlines = DeadlineBuckets(env.loop)
         self.limits = limits
         self.max_frame_bytes = max_frame_bytes
         self.generation = 0

@@ -58,10 +58,10 @@ class ConnectionLimits:
         self._count -= 1
 
 
-def parse_overrides(text: list[str]) -> dict[str, int]:
-    """`["host:n", ...]` of `max.connections.per.ip.overrides` as a dict; IPv6 addresses keep their colons."""
+def parse_overrides(text: str) -> dict[str, int]:
+    """`host:n,host:n` of `max.connections.per.ip.overrides` as a dict; IPv6 addresses keep their colons."""
     overrides = {}
-    for entry in text:
+    for entry in filter(None, text.split(",")):
         host, _, limit = entry.strip().rpartition(":")
         overrides[host.strip().strip("[]")] = int(limit)
     return overrides

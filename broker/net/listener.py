@@ -19,19 +19,33 @@ if TYPE_CHECKING:
 class Listener:
     """`host` empty means all addresses; `port` is the bound one once `open` returned."""
 
-    __slots__ = ("_closing", "_hub", "_socket", "host", "name", "port")
+    __slots__ = ("_closing", "_hub", "_serving", "_socket", "host", "name", "port")
 
     def __init__(self, hub: Hub, name: str, host: str, port: int) -> None:
         self._hub = hub
         self.name, self.host, self.port = name, host, port
         self._socket: Socket | None = None
-        self._closing = False
+        self._closing = self._serving = False
 
-    async def open(self, backlog: int) -> None:
-        """Bind and listen. OSError when the address is taken or not ours."""
+    async def open(self, backlog: int, send_buffer_bytes: int = -1, receive_buffer_bytes: int = -1) -> None:
+        """Bind and listen; who connects waits until `serve`. OSError when the address is taken or not ours."""
         hub = self._hub
-        self._socket = await hub.env.network.listen(self.host, self.port, lambda: Connection(hub, self), backlog)
+        self._socket = await hub.env.network.listen(
+            self.host,
+            self.port,
+            lambda: Connection(hub, self),
+            backlog=backlog,
+            send_buffer_bytes=send_buffer_bytes,
+            receive_buffer_bytes=receive_buffer_bytes,
+        )
         self.port = self._socket.address[1]
+
+    def serve(self) -> None:
+        """The broker is ready."""
+        self._serving = True
+        for connection in self._hub.connections:
+            if connection.listener is self:
+                connection.transport.resume_reading()
 
     def close(self) -> None:
         """Stop accepting; open connections stay."""
@@ -53,6 +67,8 @@ class Listener:
                 log.info("Refused a connection from %s: max.connections.per.ip is reached", connection.peer)
             return
         hub.connections[connection] = None
+        if not self._serving:
+            connection.transport.pause_reading()
         if admission is Admission.ONE_TOO_MANY:
             quietest = min(hub.connections, key=lambda other: other.seen)
             log.info("Closing the connection from %s: max.connections is reached", quietest.peer)

@@ -50,7 +50,7 @@ class Turn:
         self._dirty: dict[Partition, None] = {}
         self._written: dict[Partition, None] = {}
         self._connections: list[Connection] = []
-        self._entries: list[tuple[Partition, Answerer, Connection, int, int]] = []
+        self._entries: list[tuple[Partition, int, Answerer, Connection, int, int]] = []
         self._after: list[Callable[[], None]] = []
         self._buffers: list[bytearray] = []
 
@@ -66,10 +66,16 @@ class Turn:
     ) -> None:
         """Note a staged append whose answer stands at `position` of the connection's answers."""
         self._dirty[partition] = None
-        self._entries.append((partition, answerer, connection, position, correlation_id))
+        self._entries.append(
+            (partition, partition.log.failures, answerer, connection, position, correlation_id)
+        )
         if not connection.in_turn:
             connection.in_turn = True
             self._connections.append(connection)
+
+    def stage(self, partition: Partition) -> None:
+        """The partition has staged batches of somebody who learns from `after_write` what became of them."""
+        self._dirty[partition] = None
 
     def after_write(self, callback: Callable[[], None]) -> None:
         """Call back once the turn's bytes are written, or given up, and before any answer leaves."""
@@ -85,16 +91,19 @@ class Turn:
         dirty, self._dirty = self._dirty, {}
         entries, self._entries = self._entries, []
         connections, self._connections = self._connections, []
-        failures: dict[Partition, StorageFailed] = {}
+        failed: dict[Partition, StorageFailed] = {}
         for partition in dirty:
             try:
                 partition.write_pending()
             except StorageFailed as error:
-                failures[partition] = error
-        if failures:
-            for partition, answerer, connection, position, correlation_id in entries:
-                if partition in failures:
-                    answerer.failed(partition, connection, position, correlation_id, failures[partition])
+                failed[partition] = error
+        for partition, failures, answerer, connection, position, correlation_id in entries:
+            if partition.log.failures != failures:
+                # Or the write failed earlier in the turn, when the log had to begin a new segment.
+                error = failed.get(partition) or StorageFailed(
+                    f"the write of {partition} failed earlier", offline=partition.offline
+                )
+                answerer.failed(partition, connection, position, correlation_id, error)
         if self._after:
             after, self._after = self._after, []
             for callback in after:

@@ -33,8 +33,9 @@ def test_releasing_more_than_was_admitted_is_a_broken_invariant():
 
 
 def test_overrides_are_read_with_ipv6_addresses():
-    assert parse_overrides(["127.0.0.1:200", " [::1]:3", "fe80::1:4"]) == {
+    assert parse_overrides("127.0.0.1:200, [::1]:3,fe80::1:4") == {
         "127.0.0.1": 200,
         "::1": 3,
         "fe80::1": 4,
     }
+    assert parse_overrides("") == {}

@@ -1,0 +1,245 @@
+"""One broker, put together: what is made in which order, and taken apart in the reverse one.
+
+Start: the log directories are locked, so that no second broker touches them; the listeners are bound, so that a
+taken port is noticed before anything is written (whoever connects now waits); the metadata store is opened,
+the logs are loaded, the controller publishes the first image; then the waiting connections are served. No answer
+leaves before everything is loaded: a client must never be told that its topic does not exist.
+
+Stop: no new connections, the staged batches are written and answered, connections close, tasks end, the logs are
+synced and closed with Kafka's clean marker, the store is closed, the directories are unlocked.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from broker.config.dynamic import DynamicConfigs
+from broker.config.rules import DynamicConfigRules
+from broker.config.topic_configs import TopicConfigs
+from broker.context import BrokerContext
+from broker.handlers.fetch import FetchHandler
+from broker.handlers.produce import ProduceHandler
+from broker.handlers.table import HANDLERS
+from broker.loggers import BrokerLoggers
+from broker.net.dispatch import Dispatcher
+from broker.net.hub import Hub
+from broker.net.idle import IdleSweep
+from broker.net.limits import ConnectionLimits, parse_overrides
+from broker.net.listener import Listener
+from broker.producer_ids import ProducerIds
+from broker.upkeep import Upkeep
+from protocol.api_keys import ApiKey
+from protocol.uuids import ZERO_UUID, uuid_to_text
+from replication.controller.adoption import LogOnDisk
+from replication.controller.controller import Controller
+from replication.controller.outcomes import ControllerSettings
+from replication.delayed_produce import ProducePurgatory
+from replication.fetch_sessions import FetchSessions
+from replication.metadata.cluster_id import ensure_cluster_id
+from replication.metadata.image import EndpointImage, ImageHolder
+from replication.metadata.sqlite_store import FILE_NAME, SqliteStore
+from replication.replica_manager import ReplicaManager
+from storage import names
+from storage.log_config import LogConfig
+from storage.log_dirs import read_meta
+from storage.log_manager import LogManager
+
+if TYPE_CHECKING:
+    from broker.config.load import LoadedConfig
+    from runtime.system import Env
+
+log = logging.getLogger("ottla.server")
+
+Address = tuple[str, str, int]
+"""Listener name, host and port as clients are told."""
+
+
+class CannotStart(Exception):
+    """The broker does not start; the text is for the user."""
+
+
+class Broker:
+    """See the module. `failed` is called when the last log directory has gone offline."""
+
+    def __init__(self, loaded: LoadedConfig, env: Env, failed: Callable[[], None]) -> None:
+        self._env = env
+        self._loaded = loaded
+        self.config = config = loaded.config
+        self._failed = failed
+        self._topic_configs = TopicConfigs(config)
+        self.holder = ImageHolder()
+        self.logs = LogManager(
+            env.files, env.clock, env.random.fork("storage"), config.log_dirs, lambda _: self._default_log_config()
+        )
+        self._default_config: LogConfig | None = None
+        self._store: SqliteStore | None = None
+        self._listeners: list[Listener] = []
+        self.hub = Hub(
+            env,
+            ConnectionLimits(
+                config.integer("max.connections"),
+                config.integer("max.connections.per.ip"),
+                parse_overrides(config.text("max.connections.per.ip.overrides")),
+            ),
+            config.integer("socket.request.max.bytes"),
+        )
+        self._idle = IdleSweep(self.hub, config.integer("connections.max.idle.ms"))
+        self.addresses: Sequence[Address] = ()
+
+    def _default_log_config(self) -> LogConfig:
+        """For loading; the overrides of each topic come with the image."""
+        if self._default_config is None:
+            self._default_config = self._topic_configs.log_config({})
+        return self._default_config
+
+    async def start(self) -> None:
+        """Until this returns nothing was answered. Raises CannotStart, StorageError, StoreError, OSError."""
+        for directory in self.logs.dirs:
+            try:
+                directory.lock()
+            except OSError as error:
+                directory.fail(error)
+        self._adopt_node_id()
+        endpoints = await self._bind()
+        store = self._store = SqliteStore(f"{self.logs.dirs[0].path}/{FILE_NAME}", self._env.run_blocking)
+        await store.open()
+        meta = next((d.meta for d in self.logs.dirs if d.meta is not None and d.meta.cluster_id), None)
+        proposed = meta.cluster_id if meta is not None else uuid_to_text(self._env.random.uuid())
+        cluster_id = await ensure_cluster_id(store, proposed)
+        self.logs.on_failure = lambda _: self._dir_failed()
+        self.logs.open(cluster_id, self.config.node_id)
+        await self._env.run_blocking(self.logs.load)
+        controller, replicas = self._assemble(store)
+        await controller.start(
+            rack=self.config.text("broker.rack") or None,
+            endpoints=endpoints,
+            unclean=self.logs.unclean,
+            on_disk=[
+                LogOnDisk(
+                    each.topic,
+                    each.partition,
+                    each.topic_id if each.topic_id != ZERO_UUID else None,
+                    each.leader_epochs.latest_epoch,
+                )
+                for each in self.logs
+            ],
+        )
+        replicas.set_strays_aside()
+        Upkeep(self._env, self.config, self.logs).start()
+        self._idle.start()
+        for listener in self._listeners:
+            listener.serve()
+
+    def _adopt_node_id(self) -> None:
+        """A broker without a configured id keeps the one its data directory remembers."""
+        for directory in self.logs.dirs:
+            if not directory.offline:
+                directory.meta = read_meta(self._env.files, directory.path_of(names.META_PROPERTIES))
+                if directory.meta is not None:
+                    self.config.adopt_node_id(directory.meta.node_id)
+
+    async def _bind(self) -> dict[str, EndpointImage]:
+        """Bind all listeners; the endpoints that clients are told, with the ports that were really taken."""
+        config = self.config
+        backlog = max(config.integer("socket.listen.backlog.size"), 50)
+        bound_ports: dict[str, int] = {}
+        for wanted in self._loaded.listeners.bound:
+            port = wanted.port
+            for number, host in enumerate(wanted.bind_hosts):
+                listener = Listener(self.hub, wanted.name, host, port)
+                try:
+                    await listener.open(
+                        backlog,
+                        config.integer("socket.send.buffer.bytes"),
+                        config.integer("socket.receive.buffer.bytes"),
+                    )
+                except OSError as error:
+                    if number:  # the machine has no IPv6
+                        log.info("Not listening on %s port %d: %s", host, port, error)
+                        continue
+                    raise CannotStart(
+                        f"Listener {wanted} cannot be opened: {error}. "
+                        "Stop what uses the port, or set another one in listeners."
+                    ) from error
+                port = listener.port
+                self._listeners.append(listener)
+            bound_ports[wanted.name] = port
+        advertised = self._loaded.listeners.resolve(bound_ports, self._env.network.host_name())
+        self.addresses = [(each.name, each.host, each.port) for each in advertised]
+        return {each.name: EndpointImage(each.host, each.port, each.protocol) for each in advertised}
+
+    def _assemble(self, store: SqliteStore) -> tuple[Controller, ReplicaManager]:
+        """Everything that needs no waiting, wired together."""
+        env, config, topic_configs, holder = self._env, self.config, self._topic_configs, self.holder
+        dynamic = DynamicConfigs(config)
+        dynamic.follow(holder)  # before the replicas: their logs' settings build on the broker's values
+        replicas = ReplicaManager(
+            config.node_id, holder, self.logs, lambda _, overrides: topic_configs.log_config(overrides)
+        )
+        replicas.on_change(self.hub.forget_shapes)
+        dynamic.refresh_logs = replicas.refresh_configs
+        controller = Controller(
+            store,
+            holder,
+            ControllerSettings(
+                node_id=config.node_id,
+                num_partitions=config.integer("num.partitions"),
+                default_replication_factor=config.integer("default.replication.factor"),
+            ),
+            DynamicConfigRules(config, topic_configs),
+            env.clock,
+            env.random.fork("controller"),
+        )
+        context = BrokerContext(
+            env=env,
+            config=config,
+            topic_configs=topic_configs,
+            holder=holder,
+            controller=controller,
+            replicas=replicas,
+            logs=self.logs,
+            producer_ids=ProducerIds(controller.allocate_producer_ids),
+            loggers=BrokerLoggers(),
+        )
+        sessions = FetchSessions(
+            replicas.wanted_partition,
+            env.random.fork("fetch sessions"),
+            config.integer("max.incremental.fetch.session.cache.slots"),
+        )
+        self.hub.dispatcher = Dispatcher(
+            context,
+            HANDLERS,
+            {
+                ApiKey.PRODUCE: ProduceHandler(context, ProducePurgatory(env.timer)),
+                ApiKey.FETCH: FetchHandler(context, sessions),
+            },
+        )
+        return controller, replicas
+
+    def _dir_failed(self) -> None:
+        self.hub.forget_shapes()
+        if not self.logs.online_dirs():
+            log.critical("No log directory is left; the broker stops")
+            self._failed()
+
+    async def stop(self) -> None:
+        """In good order, also from a start that did not get far."""
+        for listener in self._listeners:
+            listener.close()
+        self._idle.stop()
+        self.hub.turn.flush()
+        for connection in list(self.hub.connections):
+            connection.shut()
+        await self._env.tasks.aclose()
+        self.hub.turn.flush()
+        if self.logs.online_dirs() and self._opened():
+            await self._env.run_blocking(self.logs.close)
+        else:
+            self.logs.abandon()
+        if self._store is not None:
+            await self._store.close()
+
+    def _opened(self) -> bool:
+        return any(directory.loaded for directory in self.logs.dirs)

@@ -1,0 +1,106 @@
+"""What a broker does by the clock: checkpoints, syncs that rolling left behind, removal of old files.
+
+State is read on the event loop, in one go; what waits for the disk is done by a thread. A disk that fails takes
+its log directory offline. The intervals are Kafka's: high watermarks every
+`replica.high.watermark.checkpoint.interval.ms`, recovery points and log starts every
+`log.flush.offset.checkpoint.interval.ms` and `log.flush.start.offset.checkpoint.interval.ms`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from storage import checkpoints, names
+from storage.flush_job import FlushJob
+from storage.log_dirs import LogDir
+
+if TYPE_CHECKING:
+    from broker.config.broker_config import BrokerConfig
+    from runtime.system import Env
+    from storage.log_manager import LogManager
+    from storage.partition_log import PartitionLog
+
+FILES_EVERY_MS = 10_000
+PRODUCERS_EVERY_MS = 600_000
+
+
+class Upkeep:
+    """Runs from `start` until the scope of tasks ends."""
+
+    def __init__(self, env: Env, config: BrokerConfig, logs: LogManager) -> None:
+        self._env, self._config, self._logs = env, config, logs
+
+    def start(self) -> None:
+        """Spawn one task for each kind of work."""
+        config = self._config
+        self._logs.on_flush_job(self._sync_later)
+        every = self._every
+        every(
+            "high watermark checkpoints",
+            config.integer("replica.high.watermark.checkpoint.interval.ms"),
+            lambda: self._checkpoint(names.HIGH_WATERMARKS, lambda log: log.high_watermark),
+        )
+        every(
+            "recovery point checkpoints",
+            config.integer("log.flush.offset.checkpoint.interval.ms"),
+            lambda: self._checkpoint(names.RECOVERY_POINTS, lambda log: log.recovery_point),
+        )
+        every(
+            "log start checkpoints",
+            config.integer("log.flush.start.offset.checkpoint.interval.ms"),
+            self._checkpoint_starts,
+        )
+        every("old files", FILES_EVERY_MS, self._remove_files)
+        every("old producers", PRODUCERS_EVERY_MS, self._expire_producers)
+
+    def _every(self, name: str, interval_ms: int, work: Callable[[], Awaitable[None]]) -> None:
+        async def repeat() -> None:
+            while True:
+                await asyncio.sleep(interval_ms / 1000)
+                await work()
+
+        self._env.tasks.spawn(name, repeat())
+
+    def _sync_later(self, job: FlushJob) -> None:
+        self._env.tasks.spawn("sync of a closed segment", self._sync(job))
+
+    async def _sync(self, job: FlushJob) -> None:
+        try:
+            await self._env.run_blocking(job.run)
+        except OSError as error:
+            job.finish(error)
+        else:
+            job.finish()
+
+    async def _checkpoint(self, name: str, offset_of: Callable[[PartitionLog], int]) -> None:
+        for directory in self._logs.online_dirs():
+            offsets = {key: offset_of(log) for key, log in directory.logs.items()}
+            await self._write(directory, name, offsets)
+
+    async def _checkpoint_starts(self) -> None:
+        for directory in self._logs.online_dirs():
+            if directory.starts_moved:
+                directory.starts_moved = False
+                starts = {
+                    key: log.start_offset
+                    for key, log in directory.logs.items()
+                    if log.start_offset > log.local.segments.first.base_offset
+                }
+                await self._write(directory, names.LOG_STARTS, starts)
+
+    async def _write(self, directory: LogDir, name: str, offsets: dict[tuple[str, int], int]) -> None:
+        path = directory.path_of(name)
+        try:
+            await self._env.run_blocking(checkpoints.write_offsets, directory.files, path, offsets)
+        except OSError as error:
+            directory.fail(error)
+
+    async def _remove_files(self) -> None:
+        self._logs.delete_old_segments()
+        for remove in self._logs.take_doomed():
+            await self._env.run_blocking(remove)
+
+    async def _expire_producers(self) -> None:
+        self._logs.expire_producers(self._config.integer("producer.id.expiration.ms"))
