@@ -22,9 +22,9 @@ from struct import Struct
 from typing import NamedTuple
 
 from protocol.errors import ErrorCode, InvalidRecords
-from protocol.records.compression import DECOMPRESS_LIMIT, decompress
+from protocol.records.compression import decompress_chunks, record_blocks
 from protocol.records.crc import Buffer
-from protocol.records.varints import BadVarint, read_varint, read_varlong
+from protocol.records.varints import VARINT_BYTES, BadVarint, read_varint, read_varlong
 
 HEADER = Struct(">qiibIhiqqqhii")
 HEADER_SIZE = 61
@@ -152,40 +152,38 @@ def batches(buf: Buffer, at: int = 0, end: int | None = None) -> Iterator[tuple[
         at += size
 
 
-def records(buf: Buffer, at: int = 0, limit: int = DECOMPRESS_LIMIT) -> Iterator[Record]:
-    """The records of the batch of magic 2 at `at`, decompressed up to `limit` bytes. The checksum is not
-    looked at.
+def records(buf: Buffer, at: int = 0) -> Iterator[Record]:
+    """The records of the batch of magic 2 at `at`, decompressed piece by piece. The checksum is not looked
+    at.
 
     Raises InvalidRecords where the bytes do not parse. Header keys that are no UTF-8 come with replacement
     marks.
     """
-    header = read_header(buf, at)
-    size = header.size
+    head = read_header(buf, at)
+    size = head.size
     if size < HEADER_SIZE or size > len(buf) - at:
         raise InvalidRecords(ErrorCode.CORRUPT_MESSAGE, f"A batch of {size} bytes with {len(buf) - at} there")
-    plain: Buffer = memoryview(buf)[at + HEADER_SIZE : at + size]
-    if header.codec:
-        plain = decompress(header.codec, plain, limit)
-    return plain_records(plain, header)
-
-
-def plain_records(plain: Buffer, header: BatchHeader) -> Iterator[Record]:
-    """The records in a decompressed records section."""
-    at, end = 0, len(plain)
-    fixed_time = header.max_timestamp if header.is_log_append_time else None
-    for _ in range(header.record_count):
-        try:
-            at, offset_delta, time_delta, key, value, headers = _read_record(plain, at, end)
-        except BadVarint as error:
-            raise InvalidRecords(
-                ErrorCode.INVALID_RECORD, f"Found invalid record structure: {error}"
-            ) from None
-        timestamp = wrap64(header.base_timestamp + time_delta) if fixed_time is None else fixed_time
-        yield Record(header.base_offset + offset_delta, timestamp, key, value, headers)
-    if at != end:
-        raise InvalidRecords(
-            ErrorCode.INVALID_RECORD, "Incorrect declared batch size, records still remaining in file"
-        )
+    count = 0
+    fixed_time = head.max_timestamp if head.is_log_append_time else None
+    section = memoryview(buf)[at + HEADER_SIZE : at + size]
+    for block, ended in record_blocks(decompress_chunks(head.codec, section)):
+        pos, end = 0, len(block)
+        while count < head.record_count:
+            try:
+                found = _read_record(block, pos, end)
+            except BadVarint as error:
+                raise _invalid(f"Found invalid record structure: {error}") from None
+            if found is None:
+                break
+            pos, offset_delta, time_delta, key, value, headers = found
+            timestamp = wrap64(head.base_timestamp + time_delta) if fixed_time is None else fixed_time
+            count += 1
+            yield Record(head.base_offset + offset_delta, timestamp, key, value, headers)
+        if count == head.record_count and pos < end:
+            raise _invalid("Incorrect declared batch size, records still remaining in file")
+        ended.append(pos)
+    if count < head.record_count:
+        raise _invalid("Incorrect declared batch size, premature EOF reached")
 
 
 def wrap64(number: int) -> int:
@@ -195,13 +193,18 @@ def wrap64(number: int) -> int:
 
 def _read_record(
     buf: Buffer, at: int, end: int
-) -> tuple[int, int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]:
-    length, at = read_varint(buf, at, end)
-    if not 0 <= length <= end - at:
-        raise InvalidRecords(
-            ErrorCode.INVALID_RECORD,
-            f"Invalid record size: expected {length} bytes in record payload, but only {end - at} remain",
-        )
+) -> tuple[int, int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]] | None:
+    """(position after it, offset delta, time delta, key, value, headers); None if the record is not whole."""
+    try:
+        length, at = read_varint(buf, at, end)
+    except BadVarint:
+        if end - at < VARINT_BYTES:
+            return None
+        raise
+    if length < 0:
+        raise _invalid(f"Invalid record size: {length}")
+    if length > end - at:
+        return None
     end = at + length
     time_delta, at = read_varlong(buf, at + 1, end)
     offset_delta, at = read_varint(buf, at, end)
@@ -209,16 +212,16 @@ def _read_record(
     value, at = _read_nullable(buf, at, end)
     count, at = read_varint(buf, at, end)
     if not 0 <= count <= end - at:
-        raise InvalidRecords(ErrorCode.INVALID_RECORD, f"Found invalid number of record headers {count}")
+        raise _invalid(f"Found invalid number of record headers {count}")
     headers = []
     for _ in range(count):
         name, at = _read_nullable(buf, at, end)
         if name is None:
-            raise InvalidRecords(ErrorCode.INVALID_RECORD, "Invalid negative header key size -1")
+            raise _invalid("Invalid negative header key size -1")
         content, at = _read_nullable(buf, at, end)
         headers.append((name.decode("utf-8", "replace"), content))
     if at != end:
-        raise InvalidRecords(ErrorCode.INVALID_RECORD, f"Invalid record size: {end - at} bytes are left over")
+        raise _invalid(f"Invalid record size: {end - at} bytes are left over")
     return at, offset_delta, time_delta, key, value, tuple(headers)
 
 
@@ -227,5 +230,9 @@ def _read_nullable(buf: Buffer, at: int, end: int) -> tuple[bytes | None, int]:
     if length == -1:
         return None, at
     if not 0 <= length <= end - at:
-        raise InvalidRecords(ErrorCode.INVALID_RECORD, f"A length of {length} with {end - at} bytes left")
+        raise _invalid(f"A length of {length} with {end - at} bytes left")
     return bytes(buf[at : at + length]), at + length
+
+
+def _invalid(message: str) -> InvalidRecords:
+    return InvalidRecords(ErrorCode.INVALID_RECORD, message)

@@ -7,12 +7,11 @@ equal input gives equal bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from struct import pack_into
 
 from protocol.records.batch import (
     ATTRIBUTES_AT,
-    CODEC_MASK,
     CRC_AT,
     HEADER,
     HEADER_SIZE,
@@ -28,7 +27,7 @@ from protocol.records.batch import (
 )
 from protocol.records.compression import compress
 from protocol.records.crc import Buffer, crc32c
-from protocol.records.varints import append_varint, varint_size
+from protocol.records.varints import append_varint
 
 
 def build_batch(
@@ -95,16 +94,6 @@ def append_record(out: bytearray, record: Record, time_delta: int, offset_delta:
     out += body
 
 
-def record_size(offset_delta: int, time_delta: int, record: Record) -> int:
-    """Bytes that `append_record` adds."""
-    size = 1 + varint_size(time_delta) + varint_size(offset_delta) + varint_size(len(record.headers))
-    fields: list[Sequence[int] | None] = [record.key, record.value]
-    for name, content in record.headers:
-        fields += (name.encode(), content)
-    size += sum(1 if field is None else varint_size(len(field)) + len(field) for field in fields)
-    return size + varint_size(size)
-
-
 def wrap_section(
     section: Buffer,
     *,
@@ -135,11 +124,6 @@ def wrap_section(
 def stamp_crc(buf: bytearray, at: int, size: int) -> None:
     """Write the checksum of the batch at `at` into its header, after a change inside the checked part."""
     pack_into(">I", buf, at + CRC_AT, crc32c(memoryview(buf)[at + ATTRIBUTES_AT : at + size]))
-
-
-def codec_of(attributes: int) -> int:
-    """The codec number in a batch's attributes."""
-    return attributes & CODEC_MASK
 
 
 def _append_nullable(out: bytearray, field: bytes | None) -> None:

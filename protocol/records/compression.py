@@ -36,7 +36,8 @@ ZSTD_FEED_BYTES = (
 )
 ZSTD_HEADER_BYTES = 18
 ZSTD_WINDOW_BYTES = 32 * 1024 * 1024
-DECOMPRESS_LIMIT = 64 * 1024 * 1024
+DECOMPRESS_LIMIT = 32 * 1024 * 1024
+RECORD_BYTES_MAX = 32 * 1024 * 1024
 
 
 class Compressor(Protocol):
@@ -91,6 +92,32 @@ def decompress_chunks(codec: int, data: Buffer, magic: int = 2) -> Iterator[byte
     if reader is None:
         raise unknown_codec(codec)
     return reader(data, magic)
+
+
+def record_blocks(
+    chunks: Iterator[bytes], record_bytes_max: int = RECORD_BYTES_MAX
+) -> Iterator[tuple[bytes | bytearray, list[int]]]:
+    """Each chunk together with what the one before it left over.
+
+    The consumer takes the whole records from a block and appends the position it came to; only a record that
+    chunks share is put together. Raises InvalidRecords (MESSAGE_TOO_LARGE) for one of more than
+    `record_bytes_max`.
+    """
+    held = bytearray()
+    for chunk in chunks:
+        ended: list[int] = []
+        if held:
+            held += chunk
+            yield held, ended
+            del held[: ended[0]]
+        else:
+            yield chunk, ended
+            held = bytearray(memoryview(chunk)[ended[0] :])
+        if len(held) > record_bytes_max:
+            raise InvalidRecords(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"A record takes more than {record_bytes_max} bytes when decompressed.",
+            )
 
 
 def unknown_codec(codec: int) -> InvalidRecords:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from protocol.errors import ErrorCode, InvalidRecords
-from protocol.records.compression import compressor, decompress_chunks
+from protocol.records.compression import RECORD_BYTES_MAX, compressor, decompress_chunks, record_blocks
 from protocol.records.crc import Buffer
 from protocol.records.varints import append_varint, read_varint, read_varlong
 from protocol.records.walk import RecordWalk, walk_record, wrong_count
 
-RECORD_BYTES_MAX = 32 * 1024 * 1024
+
+def record_bytes_max(batch_bytes_max: int) -> int:
+    """The plain bytes that one record of a compressed batch may take, given the limit on batches."""
+    return max(RECORD_BYTES_MAX, 2 * batch_bytes_max)
 
 
 def walk_section(codec: int, section: Buffer, count: int, walk: RecordWalk, batch_bytes_max: int) -> None:
@@ -23,7 +26,7 @@ def walk_section(codec: int, section: Buffer, count: int, walk: RecordWalk, batc
 
     `walk` is left with what was found (see `walk.py`).
     """
-    for buf, end in _blocks(decompress_chunks(codec, section), batch_bytes_max):
+    for buf, end in record_blocks(decompress_chunks(codec, section), record_bytes_max(batch_bytes_max)):
         at = walk.step(buf, 0, len(buf), count)
         if walk.index == count and at < len(buf):
             raise wrong_count(count, count)
@@ -38,7 +41,7 @@ def sound_records(
     """(buffer, position, position after, zigzag time delta, key is null) of each record of a section that
     passed the walk. The buffer is only valid until the next one is asked for."""
     index = 0
-    for buf, end in _blocks(decompress_chunks(codec, section), batch_bytes_max):
+    for buf, end in record_blocks(decompress_chunks(codec, section), record_bytes_max(batch_bytes_max)):
         at = 0
         while index < count:
             after, raw, _, null = walk_record(buf, at, len(buf), index)
@@ -85,25 +88,6 @@ def renumbered(codec: int, section: Buffer, count: int, batch_bytes_max: int) ->
         record += delta
         record += buf[rest:after]
         yield bytes(record)
-
-
-def _blocks(chunks: Iterator[bytes], batch_bytes_max: int) -> Iterator[tuple[bytes | bytearray, list[int]]]:
-    """Each chunk with what the one before it left over; the consumer appends the position it came to."""
-    held = bytearray()
-    most = max(RECORD_BYTES_MAX, 2 * batch_bytes_max)
-    for chunk in chunks:
-        ended: list[int] = []
-        if held:
-            held += chunk
-            yield held, ended
-            del held[: ended[0]]
-        else:
-            yield chunk, ended
-            held = bytearray(memoryview(chunk)[ended[0] :])
-        if len(held) > most:
-            raise InvalidRecords(
-                ErrorCode.MESSAGE_TOO_LARGE, f"A record takes more than {most} bytes when decompressed."
-            )
 
 
 def _too_large(size_max: int) -> InvalidRecords:

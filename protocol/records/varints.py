@@ -51,9 +51,3 @@ def append_varint(out: bytearray, value: int) -> None:
         out.append(raw & 0x7F | 0x80)
         raw >>= 7
     out.append(raw)
-
-
-def varint_size(value: int) -> int:
-    """Bytes that `append_varint` takes for this number."""
-    raw = (value << 1) ^ (value >> 63)
-    return (raw.bit_length() + 6) // 7 or 1
