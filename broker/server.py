@@ -191,6 +191,7 @@ class Broker:
             DynamicConfigRules(config, topic_configs),
             env.clock,
             env.random.fork("controller"),
+            prepare=replicas.prepare,
         )
         context = BrokerContext(
             env=env,

@@ -49,7 +49,7 @@ class DeadlineBuckets:
 
     def _expire(self, deadline: int) -> None:
         bucket = self._buckets.pop(deadline)
-        while bucket:  # one that expires may take out another
-            waiter = next(iter(bucket))
-            del bucket[waiter]
-            waiter.expire()
+        for waiter in list(bucket):
+            if waiter in bucket:  # one that expires may take out another
+                del bucket[waiter]
+                waiter.expire()

@@ -54,7 +54,7 @@ class ParkedFetch:
         self, handler: FetchHandler, connection: Connection, header: RequestHeader, context: FetchContext
     ) -> None:
         self._handler, self._connection, self._header, self._context = handler, connection, header, context
-        self._bucket: dict[Any, None] = connection.hub.deadlines.park(self, context.params.max_wait_ms)
+        self._bucket: dict[Any, None] = connection.hub.deadlines.add(self, context.params.max_wait_ms)
         connection.waiting = self
         context.park(self)
 

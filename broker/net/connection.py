@@ -162,6 +162,22 @@ class Connection(asyncio.BufferedProtocol):
         if self._generation != hub.generation:
             self.forget_shapes()
         hub.serving = True
+        try:
+            at = self._serve(buf, have, own)
+        finally:
+            hub.serving = False
+        if own and self.in_turn and at:
+            hub.turn.keep(receiver.take_buffer())
+        if self.out and not self.in_turn:
+            self.flush()
+        if at < have:
+            self._stop_at(buf, at, have)
+        else:
+            receiver.keep(at)
+
+    def _serve(self, buf: bytearray, have: int, own: bool) -> int:
+        """The frames in buf[:have], one after the other; where the first one begins that was not served."""
+        hub = self.hub
         at, last = 0, self._last
         unpack = HEAD.unpack_from
         while have - at >= 12:
@@ -189,16 +205,8 @@ class Connection(asyncio.BufferedProtocol):
                 self.flush()
             if self.waiting is not None or self.full or self.closed:
                 break
-        hub.serving = False
         self._last = last
-        if own and self.in_turn and at:
-            hub.turn.keep(receiver.take_buffer())
-        if self.out and not self.in_turn:
-            self.flush()
-        if at < have:
-            self._stop_at(buf, at, have)
-        else:
-            receiver.keep(at)
+        return at
 
     def _find_shape(self, buf: bytearray, at: int, api: int) -> Shape | None:
         if self._shapes is not None and self._lengths is not None:
@@ -270,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parked_on = partition
         partition.waiters[self] = None
         if self.bucket is None:
-            self.bucket = self.hub.deadlines.park(self, wait_ms)
+            self.bucket = self.hub.deadlines.add(self, wait_ms)
 
     def wake(self) -> None:
         """The partition has news."""

@@ -82,7 +82,7 @@ class Dispatcher:
         try:
             header, body = decode_request_header(buf, at + 4, end)
             if hot is not None:
-                return hot.serve(connection, header, buf, at, body, end, own)
+                return self._serve_hot(hot, connection, header, buf, at, body, end, own)
             if connection.in_turn:
                 connection.hub.turn.flush()  # what this client wrote before, it sees now
             handler = self._table[key]
@@ -95,6 +95,30 @@ class Dispatcher:
             return True
         self._handle(connection, handler, header, request)
         return True
+
+    def _serve_hot(
+        self,
+        hot: HotHandler,
+        connection: Connection,
+        header: RequestHeader,
+        buf: bytearray,
+        at: int,
+        body: int,
+        end: int,
+        own: bool,
+    ) -> bool:
+        try:
+            return hot.serve(connection, header, buf, at, body, end, own)
+        except MalformedMessage:
+            raise
+        except Exception as error:
+            request, _ = m.request_class(header.api_key).decode(header.api_version, buf, body, end)
+            if header.api_key == ApiKey.PRODUCE and request.acks == 0:  # type: ignore[attr-defined]
+                log.error("Produce with acks=0 from %s failed", connection.peer, exc_info=error)
+                connection.shut()
+            else:
+                self._failed(connection, header, request, error)
+            return True
 
     def _handle(self, connection: Connection, handler: Handler, header: RequestHeader, body: Any) -> None:
         request = self._request(connection, header, body)
