@@ -19,7 +19,6 @@ from protocol.schema.defs import MESSAGES
 from protocol.schema.encode_source import encode_source
 from protocol.schema.model import Message
 
-
 #: Arrays of numbers up to this length have ready structs, which take a third of the time of a format string.
 _SMALL_ARRAY: Final = 8
 
@@ -42,7 +41,11 @@ def definition(name: str) -> Message:
 @cache
 def message_class(name: str) -> type[base.Message]:
     """The class of a message. Raises KeyError for an unknown name."""
-    message = definition(name)
+    return with_codecs(definition(name))
+
+
+def with_codecs(message: Message) -> type[base.Message]:
+    """The class of a message, which compiles its codecs when they are needed."""
     made = make_class(message)
 
     def compile_decoder(version: int) -> base.Decoder:

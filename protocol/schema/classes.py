@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from protocol.schema import base
-from protocol.schema.model import NEW_STRUCT, OPEN_END, Field, Message, Struct
+from protocol.schema.model import NEW_STRUCT, NO_VERSIONS, OPEN_END, Field, Message, Struct
 
 MODULE: Final = "protocol.messages"
 
@@ -35,7 +35,7 @@ def make_class(message: Message) -> type[base.Message]:
         names[f"C_{group.name}"] = nested[group.name] = made
     last = message.versions.last
     assert last != OPEN_END
-    flexible_from = message.flexible.first if message.flexible.first in message.versions else last + 1
+    flexible_from = last + 1 if message.flexible == NO_VERSIONS else message.flexible.first
     constants: dict[str, object] = {
         "API_KEY": message.key,
         "MIN_VERSION": message.versions.first,
