@@ -1,0 +1,110 @@
+import pytest
+
+from storage.errors import AppendRefused
+from storage.producers.state import ProducerState
+from tests.simulation.files import SimFileSystem
+
+
+def state():
+    files = SimFileSystem()
+    files.make_dirs("/p")
+    return files, ProducerState(files, "/p")
+
+
+def test_an_unknown_producer_may_begin_anywhere():
+    _, producers = state()
+    assert producers.stage(1, 0, 17, 0, 0, 100) is None
+    assert producers.entries[1].last_sequence == 17
+
+
+def test_rollback_leaves_no_trace_and_commit_does():
+    _, producers = state()
+    producers.stage(1, 0, 0, 0, 0, 100)
+    producers.commit(1)
+    before = {k: e.as_tuple() for k, e in producers.entries.items()}
+    producers.stage(1, 0, 1, 1, 0, 101)
+    producers.stage(2, 0, 0, 2, 0, 102)
+    producers.stage(1, 1, 0, 3, 0, 103)
+    assert producers.stage(2, 0, 0, 9, 0, 102) == (0, 0, 2, 0, 102)
+    producers.rollback()
+    assert {k: e.as_tuple() for k, e in producers.entries.items()} == before
+    assert producers.map_end_offset == 1
+
+
+def test_a_refused_batch_changes_nothing():
+    _, producers = state()
+    producers.stage(1, 0, 0, 0, 0, 100)
+    with pytest.raises(AppendRefused):
+        producers.stage(1, 0, 5, 5, 0, 100)
+    assert producers.entries[1].last_sequence == 0
+
+
+def test_replay_takes_duplicates_and_gaps_and_follows_transactions():
+    _, producers = state()
+    producers.replay(1, 0, 0, 9, 9, 100, False)
+    producers.replay(1, 0, 0, 19, 9, 100, False)
+    producers.replay(1, 0, 500, 20, 0, 100, True)
+    producers.replay(1, 0, 501, 22, 1, 100, True)
+    entry = producers.entries[1]
+    assert entry.last_sequence == 502
+    assert entry.current_txn_first_offset == 20
+    producers.replay_marker(1, 1, 4, 200)
+    assert entry.as_tuple() == (1, 1, (), 4, 200, -1)
+
+
+def test_snapshots_restore_the_last_batch_and_an_open_transaction():
+    files, producers = state()
+    producers.replay(1, 0, 0, 9, 9, 100, True)
+    producers.replay(2, 3, 5, 12, 2, 101, False)
+    producers.map_end_offset = 13
+    assert producers.take_snapshot() == "/p/00000000000000000013.snapshot"
+    assert producers.take_snapshot() is None
+    again = ProducerState(files, "/p")
+    assert again.load(0, 20) == 13
+    assert again.entries[1].current_txn_first_offset == 0
+    assert again.entries[2].batches == [(5, 7, 12, 2, 101)]
+
+
+def test_loading_removes_snapshots_above_the_end_and_damaged_ones():
+    files, producers = state()
+    for offset in (1, 2, 3, 4, 5):
+        producers.replay(1, 0, offset - 1, offset - 1, 0, 100, False)
+        producers.map_end_offset = offset
+        producers.take_snapshot()
+    files.open("/p/00000000000000000003.snapshot").write_at(8, b"\xff")
+    again = ProducerState(files, "/p")
+    assert again.load(0, 3) == 2
+    assert again.snapshot_offsets() == [1, 2]
+    assert again.entries[1].last_offset == 1
+
+
+def test_a_snapshot_at_or_below_the_log_start_does_not_count():
+    files, producers = state()
+    producers.replay(1, 0, 0, 4, 4, 100, False)
+    producers.map_end_offset = 5
+    producers.take_snapshot()
+    again = ProducerState(files, "/p")
+    assert again.load(5, 9) == 5
+    assert not again.entries
+
+
+def test_idle_producers_expire_unless_a_transaction_is_open():
+    _, producers = state()
+    producers.replay(1, 0, 0, 0, 0, 100, False)
+    producers.replay(2, 0, 0, 1, 0, 100, True)
+    producers.replay(3, 0, 0, 2, 0, 5000, False)
+    assert producers.expire(1101, 1000) == 1
+    assert list(producers.entries) == [2, 3]
+    assert producers.stage(1, 0, 1, 9, 0, 2000) is None
+
+
+def test_clearing_and_removing_snapshots():
+    _, producers = state()
+    for offset in (1, 2, 3):
+        producers.map_end_offset = offset
+        producers.take_snapshot()
+    producers.remove_snapshots(below=3)
+    assert producers.snapshot_offsets() == [3]
+    producers.clear(9)
+    assert producers.snapshot_offsets() == []
+    assert producers.take_snapshot() is None
