@@ -1,0 +1,89 @@
+"""The command: `python -m bench [--against kafka|HOST:PORT] [--quick] [--only PART]...`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from bench import brokers, bulk, fetch_load, footprint, latency, librdkafka, machine, produce_load, report
+from bench.rounds import Plan, Row
+
+PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
+    "produce": produce_load.rows,
+    "fetch": fetch_load.rows,
+    "bulk": bulk.rows,
+    "librdkafka": librdkafka.rows,
+    "latency": latency.rows,
+    "footprint": footprint.rows,
+}
+RESULTS = Path(__file__).parent / "results"
+FULL = Plan(rounds=3, seconds=3.0, warm_up_seconds=10.0)
+QUICK = Plan(rounds=2, seconds=1.0, warm_up_seconds=3.0, scale=0.25)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    if sys.platform != "linux":
+        print("The benchmark needs Linux: its clients use epoll, and it reads /proc.", file=sys.stderr)
+        return 1
+    plan = QUICK if options.quick else FULL
+    names = options.only or list(PARTS)
+    sides: list[brokers.Broker] = []
+    measured: list[Row] = []
+    try:
+        if not options.alone_against:
+            sides.append(brokers.start("ottla"))
+        against = options.alone_against or options.against
+        if against:
+            sides.append(brokers.start("kafka") if against == "kafka" else brokers.running_at(against))
+        columns = [side.name for side in sides]
+        for name in names:
+            run_part(name, sides, plan, columns, measured)
+    finally:
+        for side in sides:
+            side.stop()
+    about = {
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": machine.describe(),
+        "quick": options.quick,
+        "parts": names,
+        "kafka_version": brokers.KAFKA_VERSION if "kafka" in columns else None,
+    }
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    path = report.save(report.as_json(measured, [*columns, report.FLOOR], about), RESULTS, stamp)
+    print(f"\nWritten to {path}")
+    return 1 if any(row.notes for row in measured) else 0
+
+
+def run_part(
+    name: str, sides: Sequence[brokers.Broker], plan: Plan, columns: list[str], measured: list[Row]
+) -> None:
+    """Measure one part and print its rows as they come."""
+    section = ""
+    for row in PARTS[name](sides, plan):
+        measured.append(row)
+        shown = [*columns, report.FLOOR]
+        if row.section != section:
+            section = row.section
+            print(f"\n{section}\n{report.header(shown)}", flush=True)
+        print(report.line(row, shown), flush=True)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m bench", description="Measure the broker.")
+    made.add_argument(
+        "--against", metavar="kafka|HOST:PORT", help="measure Apache Kafka, or a running broker, in turns"
+    )
+    made.add_argument(
+        "--alone-against", metavar="kafka|HOST:PORT", help="measure only that one, to try a load out"
+    )
+    made.add_argument("--quick", action="store_true", help="short rounds and less data; not for comparing")
+    made.add_argument("--only", action="append", choices=list(PARTS), help="this part only; may be repeated")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""What the partitions hold: the check that what was acknowledged is stored."""
+
+from __future__ import annotations
+
+import time
+
+from ottla.client import KafkaClient
+from protocol import messages as m
+
+LEADERS_SECONDS = 60.0  # a new topic's partitions may be without leaders at first
+
+
+def end_offsets(host: str, port: int, topic: str, partitions: int) -> int:
+    """The sum of the partitions' end offsets."""
+    asked = [
+        m.ListOffsetsRequest.ListOffsetsPartition(partition_index=p, timestamp=-1) for p in range(partitions)
+    ]
+    request = m.ListOffsetsRequest(
+        replica_id=-1,
+        topics=[m.ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=asked)],
+    )
+    with KafkaClient(f"{host}:{port}", "bench") as client:
+        deadline = time.monotonic() + LEADERS_SECONDS
+        while True:
+            answer = client.call(request)
+            errors = [p.error_code for p in answer.topics[0].partitions if p.error_code]
+            if not errors:
+                return sum(p.offset for p in answer.topics[0].partitions)
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"ListOffsets answered error {errors[0]}")
+            time.sleep(0.05)
