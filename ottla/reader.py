@@ -17,6 +17,7 @@ from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode, InvalidRecords
 from protocol.records.batch import MAGIC_AT, BatchHeader, Record, batches, read_header, records
+from protocol.records.legacy import legacy_records
 
 EARLIEST, LATEST = -2, -1
 MAX_WAIT_MS = 500
@@ -119,7 +120,7 @@ class Reader:
         self, key: tuple[str, int], data: memoryview, at: int, dropped: Aborted | None
     ) -> Iterator[Received]:
         if data[at + MAGIC_AT] < 2:
-            for record in old_records(data[at:]):
+            for record in legacy_records(data, at):
                 if record.offset >= self._positions[key]:
                     self._positions[key] = record.offset + 1
                     yield Received(*key, record, "CreateTime" if record.timestamp >= 0 else "NoTimestampType")
@@ -177,10 +178,3 @@ class Aborted:
         """A control record: an abort marker ends the producer's aborted transaction."""
         if key is not None and len(key) >= 4 and struct.unpack_from(">h", key, 2)[0] == ABORT_MARKER:
             self._open.pop(producer_id, None)
-
-
-def old_records(data: memoryview) -> Iterator[Record]:
-    """The records of the message of magic 0 or 1 that starts the buffer."""
-    from protocol.records.legacy import read_message
-
-    return read_message(data)

@@ -27,7 +27,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 WAITING_LINES_MAX = 10_000
 READ_BYTES = 65536
-ENDING = re.compile(rb"\r\n|\n|\r(?!$)")  # a CR at the end may be half of a CR LF
+ENDING = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a CR at the end may be half of a CR LF
 OLD_OPTIONS = {
     "property": "reader-property",
     "producer-property": "command-property",

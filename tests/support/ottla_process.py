@@ -12,6 +12,7 @@ pointed at either.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,7 +28,7 @@ from tests.support.waiting import wait_until
 CHECKOUT = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
-READY_LINE = b" started\n"
+READY_LINE = re.compile(rb"\[KafkaServer id=\d+\] started")
 
 
 class OttlaProcess:
@@ -99,7 +100,7 @@ class OttlaProcess:
             with self.output_path.open("rb") as log:
                 log.seek(already)
                 said = log.read()
-            if b"[KafkaServer id=" in said and READY_LINE in said:
+            if READY_LINE.search(said):
                 return True
             if self.process is not None and self.process.poll() is not None:
                 raise TimeoutError(f"the process ended with exit code {self.process.returncode}")

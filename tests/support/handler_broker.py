@@ -1,0 +1,160 @@
+"""A broker without network for tests of handlers: real controller, replica manager and storage, a metadata
+store in memory, and every message through the codec of its version in both directions.
+
+    with HandlerBroker(tmp_path) as broker:
+        broker.call(m.MetadataRequest(topics=None), 12)
+
+Started again on the same folder with the same `tree`, it is the same broker after a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from broker.config.broker_config import BrokerConfig
+from broker.config.dynamic import DynamicConfigs
+from broker.config.rules import DynamicConfigRules
+from broker.config.topic_configs import TopicConfigs
+from broker.context import BrokerContext
+from broker.handlers.request import Request
+from broker.handlers.table import HANDLERS
+from broker.loggers import BrokerLoggers
+from broker.producer_ids import ProducerIds
+from protocol import messages as m
+from protocol.api_keys import ApiKey
+from protocol.headers import RequestHeader
+from protocol.records.batch import Record
+from protocol.records.builder import build_batch
+from protocol.records.check import check_produced_batch
+from protocol.uuids import uuid_to_text
+from replication.controller.controller import Controller
+from replication.controller.outcomes import ControllerSettings
+from replication.metadata.cluster_id import ensure_cluster_id
+from replication.metadata.image import EndpointImage, ImageHolder
+from replication.metadata.memory_store import MemoryStore, MemoryTree
+from replication.replica_manager import ReplicaManager
+from runtime.system import production_env
+from storage.log_manager import LogManager
+
+ENDPOINTS = {"PLAINTEXT": EndpointImage("broker.test", 9092), "EXTERNAL": EndpointImage("public.test", 19092)}
+TOPIC_TIMEOUT_MS = 1000
+
+
+class HandlerBroker:
+    """See the module. `ctx` is what handlers get."""
+
+    def __init__(
+        self,
+        path: Path,
+        static: Mapping[str, str] | None = None,
+        tree: MemoryTree | None = None,
+        log_dirs: int = 1,
+    ) -> None:
+        self.tree = tree or MemoryTree()
+        self.config = BrokerConfig({"node.id": "1", "broker.id": "1", **(static or {})})
+        self.paths = [str(path / f"data{number}") for number in range(log_dirs)]
+        self.runner = asyncio.Runner()
+        self.ctx: BrokerContext
+
+    def __enter__(self) -> HandlerBroker:
+        self.runner.run(self._start())
+        return self
+
+    async def _start(self) -> None:
+        env = production_env(asyncio.get_running_loop())
+        self.store = MemoryStore(self.tree)
+        await self.store.open()
+        cluster_id = await ensure_cluster_id(self.store, uuid_to_text(env.random.uuid()))
+        holder = ImageHolder()
+        topics = TopicConfigs(self.config)
+        dynamic = DynamicConfigs(self.config)
+        logs = LogManager(env.files, env.clock, env.random, self.paths, lambda topic: topics.log_config({}))
+        logs.open(cluster_id, 1)
+        logs.load()
+        dynamic.follow(holder)
+        replicas = ReplicaManager(1, holder, logs, lambda topic, overrides: topics.log_config(overrides))
+        dynamic.refresh_logs = replicas.refresh_configs
+        controller = Controller(
+            self.store,
+            holder,
+            ControllerSettings(
+                1,
+                self.config.integer("num.partitions"),
+                self.config.integer("default.replication.factor"),
+            ),
+            DynamicConfigRules(self.config, topics),
+            env.clock,
+            env.random,
+        )
+        await controller.start(rack="r1", endpoints=dict(ENDPOINTS), unclean=logs.unclean)
+        self.ctx = BrokerContext(
+            env=env,
+            config=self.config,
+            topic_configs=topics,
+            holder=holder,
+            controller=controller,
+            replicas=replicas,
+            logs=logs,
+            producer_ids=ProducerIds(controller.allocate_producer_ids),
+            loggers=BrokerLoggers(),
+        )
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.runner.run(self._stop())
+        self.runner.close()
+
+    async def _stop(self) -> None:
+        self.ctx.logs.close()
+        await self.store.close()
+        await self.ctx.env.aclose()
+
+    def call(self, body: Any, version: int, listener: str = "PLAINTEXT") -> Any:
+        """The handler's answer, as a client of that version would read it."""
+        key = ApiKey(type(body).API_KEY)
+        handler = HANDLERS[key]
+        assert handler.min_version <= version <= handler.max_version
+        decoded, _ = m.request_class(key).decode(version, body.encode(version))
+        request = Request(RequestHeader(key, version, 1, "test"), decoded, listener)
+        response = self.runner.run(self._run(handler.handle, request))
+        answer, _ = m.response_class(key).decode(version, response.encode(version))
+        return answer
+
+    async def _run(self, handle: Any, request: Request[Any]) -> Any:
+        response = handle(self.ctx, request)
+        return await response if inspect.iscoroutine(response) else response
+
+    def create(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> m.CreateTopicsResponse.CreatableTopicResult:
+        """Create a topic and insist on it."""
+        request = m.CreateTopicsRequest
+        topic = request.CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=1,
+            configs=[
+                request.CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()
+            ],
+        )
+        answer = self.call(request(topics=[topic], timeout_ms=TOPIC_TIMEOUT_MS), 7)
+        assert answer.topics[0].error_code == 0, answer
+        return answer.topics[0]
+
+    def produce(
+        self, topic: str, partition: int, values: Sequence[tuple[int, bytes]], codec: int = 0
+    ) -> None:
+        """Append one batch of (timestamp, value) to a partition."""
+        found = self.ctx.replicas.get(topic, partition)
+        assert found is not None
+        records = [Record(0, timestamp, None, value) for timestamp, value in values]
+        batch = build_batch(records, codec=codec)
+        now_ms = self.ctx.env.clock.now_ms()
+        found.append(check_produced_batch(batch, 0, len(batch), found.log.config.rules(), now_ms), 1, now_ms)
+        found.write_pending()
