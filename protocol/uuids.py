@@ -23,7 +23,7 @@ def uuid_to_text(uuid: bytes) -> str:
 def uuid_from_text(text: str) -> bytes:
     """The 16 bytes of a 22-character text; padding is tolerated. Raises ValueError for anything else."""
     stripped = text.rstrip("=")
-    if len(stripped) != 22:
+    if len(stripped) != 22 or "+" in stripped or "/" in stripped:
         raise ValueError(f"not a base64 uuid of 22 characters: {text!r}")
     try:
         return base64.b64decode(stripped + "==", altchars=b"-_", validate=True)
