@@ -381,7 +381,7 @@ class PartitionLog:
         (1).
         """
         self.check_online()
-        if not self.config.deletes:
+        if self.config.compacted and not self.config.deletes:
             raise StorageError(
                 ErrorCode.POLICY_VIOLATION,
                 f"records of {self.name} cannot be deleted: cleanup.policy does not contain delete",

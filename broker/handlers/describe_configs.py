@@ -32,12 +32,18 @@ _Entry = m.DescribeConfigsResponse.DescribeConfigsResourceResult
 def handle(ctx: BrokerContext, request: Request[m.DescribeConfigsRequest]) -> m.DescribeConfigsResponse:
     """One result for each resource."""
     return m.DescribeConfigsResponse(
-        results=[_result(ctx, each, request.body.include_synonyms) for each in request.body.resources]
+        results=[
+            _result(ctx, each, request.version, request.body.include_synonyms)
+            for each in request.body.resources
+        ]
     )
 
 
 def _result(
-    ctx: BrokerContext, asked: m.DescribeConfigsRequest.DescribeConfigsResource, synonyms: bool
+    ctx: BrokerContext,
+    asked: m.DescribeConfigsRequest.DescribeConfigsResource,
+    version: int,
+    synonyms: bool,
 ) -> m.DescribeConfigsResponse.DescribeConfigsResult:
     result = m.DescribeConfigsResponse.DescribeConfigsResult(
         error_message="", resource_type=asked.resource_type, resource_name=asked.resource_name
@@ -53,6 +59,8 @@ def _result(
         if wanted is None or entry.name in wanted:
             if not synonyms:
                 entry.synonyms = []
+            if version == 0:
+                entry.is_default = entry.config_source == ConfigSource.DEFAULT_CONFIG
             result.configs.append(entry)
     return result
 
@@ -145,7 +153,6 @@ def _entry(
         name=name,
         value=None if sensitive else value,
         read_only=read_only,
-        is_default=source == ConfigSource.DEFAULT_CONFIG,
         config_source=source,
         is_sensitive=sensitive,
         synonyms=[

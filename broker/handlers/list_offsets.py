@@ -95,7 +95,10 @@ def _answer(
     except StorageError as failure:
         return _failed(asked, failure.error)
     return _Found(
-        partition_index=asked.partition_index, timestamp=timestamp, offset=offset, leader_epoch=epoch
+        partition_index=asked.partition_index,
+        timestamp=timestamp,
+        offset=offset,
+        leader_epoch=epoch if version >= 4 else -1,
     )
 
 
