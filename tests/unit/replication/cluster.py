@@ -1,4 +1,4 @@
-"""A broker's metadata and replicas for tests: memory store, simulated files, a controller that is its only one."""
+"""A broker's metadata and replicas for tests: memory store, simulated files, its own controller."""
 
 from __future__ import annotations
 
