@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from protocol.records.batch import Record, records
+from protocol.records.legacy import legacy_records
 from runtime.files import FileHandle, FileSystem
 from storage import names, scan
 from storage.errors import CorruptLog
@@ -36,8 +37,6 @@ class DumpedBatch(NamedTuple):
         """Its records, decompressed. Raises InvalidRecords where they cannot be read."""
         if self.facts.magic == 2:
             return records(self.data)
-        from protocol.records.legacy import legacy_records
-
         return legacy_records(self.data)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.errors import InvalidRecords
 from protocol.records.batch import Record, records
+from protocol.records.legacy import legacy_records
 from storage import names, scan
 from storage.errors import CorruptLog
 
@@ -89,8 +90,6 @@ def _best_of(segment: Segment, position: int, end: int, start_offset: int) -> Ti
 def read_records(segment: Segment, facts: scan.BatchFacts) -> Iterator[Record]:
     """The records of one batch. Raises CorruptLog where they cannot be read."""
     data = segment.handle.read_at(facts.position, facts.size)
-    from protocol.records.legacy import legacy_records
-
     try:
         yield from (records(data) if facts.magic == 2 else legacy_records(data))
     except InvalidRecords as error:
