@@ -134,11 +134,13 @@ class Broker:
 
     def _adopt_node_id(self) -> None:
         """A broker without a configured id keeps the one its data directory remembers."""
+        remembered: int | None = None
         for directory in self.logs.dirs:
             if not directory.offline:
                 directory.meta = read_meta(self._env.files, directory.path_of(names.META_PROPERTIES))
-                if directory.meta is not None:
-                    self.config.adopt_node_id(directory.meta.node_id)
+                if directory.meta is not None and remembered is None:
+                    remembered = directory.meta.node_id
+        self.config.settle_node_id(remembered)
 
     async def _bind(self) -> dict[str, EndpointImage]:
         """Bind all listeners; the endpoints that clients are told, with the ports that were really taken."""

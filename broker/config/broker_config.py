@@ -183,11 +183,11 @@ class BrokerConfig:
             return configured
         return self.integer("reserved.broker.max.id") + GENERATED_NODE_ID_OFFSET
 
-    def adopt_node_id(self, node_id: int) -> None:
-        """Settle this broker's id: the configured one, or what the data directory remembers or is given.
-
-        Both of its names then show it, as Kafka does. Call once, before anything else reads the id.
+    def settle_node_id(self, remembered: int | None) -> None:
+        """Fix this broker's id: the configured one, else what the data directory remembers, else a generated
+        one. Both of its keys then show it, as in Kafka. Call once, before anybody reads the id.
         """
+        node_id = self.node_id if self.configured_node_id is not None or remembered is None else remembered
         for name in ("node.id", "broker.id"):
             self.static[name] = str(node_id)
         self._values.clear()

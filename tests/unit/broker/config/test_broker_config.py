@@ -84,12 +84,20 @@ def test_a_listener_key_lists_the_plain_one_behind_it() -> None:
 def test_the_node_id() -> None:
     assert BrokerConfig({"broker.id": "7"}).node_id == 7
     assert BrokerConfig({"node.id": "3", "broker.id": "3"}).configured_node_id == 3
-    generated = BrokerConfig({})
-    assert generated.configured_node_id is None
-    assert generated.node_id == 1001
-    generated.adopt_node_id(1004)
-    assert generated.node_id == 1004
-    assert generated.integer("broker.id") == 1004
+    assert BrokerConfig({}).configured_node_id is None
+
+
+def test_an_id_is_configured_or_remembered_or_generated() -> None:
+    for static, remembered, expected in (
+        ({"broker.id": "7"}, None, 7),
+        ({"node.id": "7"}, 9, 7),
+        ({}, 9, 9),
+        ({}, None, 1001),
+        ({"reserved.broker.max.id": "50"}, None, 51),
+    ):
+        config = BrokerConfig(static)
+        config.settle_node_id(remembered)
+        assert config.node_id == config.integer("broker.id") == config.integer("node.id") == expected
 
 
 def test_log_dirs_win_over_log_dir() -> None:

@@ -2,8 +2,34 @@
 
 from __future__ import annotations
 
-from broker.config.definitions import BROKER_KEYS
+import re
+from pathlib import Path
+
+from broker.config.definitions import BROKER_KEYS, FALLBACK_NAMES, TOPIC_KEYS
 from broker.config.effects import EFFECTIVE, differs_from_default, is_kraft, is_protecting
+
+ROOT = Path(__file__).parents[4]
+NOT_A_USE = ("effects.py", "definitions.py", "rules.py")
+
+
+def acted_on() -> set[str]:
+    """Keys that the product's code reads: by name, or through the setting of a log that has their default."""
+    files = [
+        path
+        for folder in ("broker", "replication", "storage")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not path.name.endswith("_keys.py") and path.name not in NOT_A_USE
+    ]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    found = {name for name in BROKER_KEYS if f'"{name}"' in text}
+    for key in TOPIC_KEYS.values():
+        if key.broker_key and re.search(rf"\.{key.name.replace('.', '_')}\b", text):
+            found.update(FALLBACK_NAMES.get(key.broker_key, (key.broker_key,)))
+    return found
+
+
+def test_every_key_in_use_is_acted_on_somewhere() -> None:
+    assert sorted(EFFECTIVE - acted_on()) == []
 
 
 def test_keys_in_use_exist_and_are_on_no_other_list() -> None:

@@ -1,0 +1,47 @@
+"""InitProducerId for idempotent producers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from protocol import messages as m
+from tests.support.handler_broker import HandlerBroker
+
+
+def init(broker: HandlerBroker, version: int = 5, **fields: object) -> tuple[int, int, int]:
+    request = m.InitProducerIdRequest(
+        **{"transactional_id": None, "transaction_timeout_ms": 60_000, **fields}
+    )
+    answer = broker.call(request, version)
+    return answer.error_code, answer.producer_id, answer.producer_epoch
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_fresh_id_at_every_version(broker: HandlerBroker, version: int) -> None:
+    first = init(broker, version)
+    second = init(broker, version)
+    assert (first[0], first[2], second[0], second[2]) == (0, 0, 0, 0)
+    assert 0 <= first[1] < second[1]
+
+
+def test_no_id_comes_again_after_a_restart(tmp_path: Path) -> None:
+    with HandlerBroker(tmp_path) as broker:
+        given = [init(broker)[1] for _ in range(3)]
+        tree = broker.tree
+    with HandlerBroker(tmp_path, tree=tree) as again:
+        assert init(again)[1] > max(given)
+
+
+def test_an_id_without_its_epoch_is_refused(broker: HandlerBroker) -> None:
+    assert init(broker, producer_id=5) == (42, -1, -1)
+    assert init(broker, producer_epoch=5) == (42, -1, -1)
+    assert init(broker, producer_id=5, producer_epoch=0)[0] == 0
+
+
+def test_transactions_are_not_here(broker: HandlerBroker) -> None:
+    assert init(broker, transactional_id="") == (42, -1, -1)
+    assert init(broker, transactional_id="t", transaction_timeout_ms=0) == (50, -1, -1)
+    assert init(broker, transactional_id="t", transaction_timeout_ms=900_001) == (50, -1, -1)
+    assert init(broker, transactional_id="t") == (15, -1, -1)
