@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from broker.config.checks import per_ip_limits
 from broker.config.dynamic import DynamicConfigs
 from broker.config.rules import DynamicConfigRules
 from broker.config.topic_configs import TopicConfigs
@@ -26,7 +27,7 @@ from broker.loggers import BrokerLoggers
 from broker.net.dispatch import Dispatcher
 from broker.net.hub import Hub
 from broker.net.idle import IdleSweep
-from broker.net.limits import ConnectionLimits, parse_overrides
+from broker.net.limits import ConnectionLimits
 from broker.net.listener import Listener
 from broker.producer_ids import ProducerIds
 from broker.upkeep import Upkeep
@@ -81,12 +82,20 @@ class Broker:
             ConnectionLimits(
                 config.integer("max.connections"),
                 config.integer("max.connections.per.ip"),
-                parse_overrides(config.text("max.connections.per.ip.overrides")),
+                per_ip_limits(config),
             ),
             config.integer("socket.request.max.bytes"),
         )
+        config.subscribe(self._limits_changed)
         self._idle = IdleSweep(self.hub, config.integer("connections.max.idle.ms"))
         self.addresses: Sequence[Address] = ()
+
+    def _limits_changed(self, names: frozenset[str]) -> None:
+        """Limits of connections take a dynamic value at once."""
+        limits = self.hub.limits
+        limits.max_connections = self.config.integer("max.connections")
+        limits.per_ip = self.config.integer("max.connections.per.ip")
+        limits.per_ip_overrides = per_ip_limits(self.config)
 
     def _default_log_config(self) -> LogConfig:
         """For loading; the overrides of each topic come with the image."""

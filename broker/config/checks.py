@@ -46,5 +46,5 @@ def per_ip_limits(config: BrokerConfig) -> dict[str, int]:
         host, _, count = item.rpartition(":")
         if not host or not count.strip().isdigit():
             raise ConfigError(f"max.connections.per.ip.overrides: '{item}' is not HOST:COUNT")
-        limits[host.strip()] = int(count)
+        limits[host.strip().strip("[]")] = int(count)
     return limits

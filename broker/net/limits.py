@@ -21,7 +21,8 @@ class Admission(Enum):
 class ConnectionLimits:
     """Counts connections for each address and in all.
 
-    `per_ip_overrides` maps addresses to their own limit (`max.connections.per.ip.overrides`).
+    `per_ip_overrides` maps addresses to their own limit (`max.connections.per.ip.overrides`). All three may
+    change at any time; connections over a lowered limit stay.
     """
 
     __slots__ = ("_by_ip", "_count", "max_connections", "per_ip", "per_ip_overrides")
@@ -56,12 +57,3 @@ class ConnectionLimits:
         else:
             del self._by_ip[ip]
         self._count -= 1
-
-
-def parse_overrides(text: str) -> dict[str, int]:
-    """`host:n,host:n` of `max.connections.per.ip.overrides` as a dict; IPv6 addresses keep their colons."""
-    overrides = {}
-    for entry in filter(None, text.split(",")):
-        host, _, limit = entry.strip().rpartition(":")
-        overrides[host.strip().strip("[]")] = int(limit)
-    return overrides

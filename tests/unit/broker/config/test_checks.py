@@ -35,5 +35,5 @@ def test_defaults_break_no_rule() -> None:
 
 
 def test_limits_per_address() -> None:
-    config = BrokerConfig({"max.connections.per.ip.overrides": "10.0.0.1:5, ::1:7"})
-    assert per_ip_limits(config) == {"10.0.0.1": 5, "::1": 7}
+    config = BrokerConfig({"max.connections.per.ip.overrides": "10.0.0.1:5, ::1:7,[fe80::2]:9"})
+    assert per_ip_limits(config) == {"10.0.0.1": 5, "::1": 7, "fe80::2": 9}

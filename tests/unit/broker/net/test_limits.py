@@ -1,6 +1,6 @@
 import pytest
 
-from broker.net.limits import Admission, ConnectionLimits, parse_overrides
+from broker.net.limits import Admission, ConnectionLimits
 
 
 def test_an_address_may_have_as_many_as_its_limit_and_an_override_decides():
@@ -30,12 +30,3 @@ def test_releasing_more_than_was_admitted_is_a_broken_invariant():
     limits.release("a")
     with pytest.raises(KeyError):
         limits.release("a")
-
-
-def test_overrides_are_read_with_ipv6_addresses():
-    assert parse_overrides("127.0.0.1:200, [::1]:3,fe80::1:4") == {
-        "127.0.0.1": 200,
-        "::1": 3,
-        "fe80::1": 4,
-    }
-    assert parse_overrides("") == {}
