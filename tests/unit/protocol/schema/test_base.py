@@ -68,6 +68,17 @@ def test_bytes_after_a_message_are_left_alone() -> None:
     assert m.SaslHandshakeRequest.decode(1, encoded + b"more")[1] == len(encoded)
 
 
+def test_a_message_above_a_mebibyte_is_read_like_a_small_one() -> None:
+    made = m.SyncGroupRequest.SyncGroupRequestAssignment
+    request = m.SyncGroupRequest(
+        group_id="é", assignments=[made(member_id=f"m{n}", assignment=bytes(1 << 19)) for n in range(3)]
+    )
+    for version in (3, 5):
+        message, _ = m.SyncGroupRequest.decode(version, bytearray(request.encode(version)))
+        assert message == request
+        assert type(message.assignments[0].assignment) is bytes
+
+
 def damaged(encoded: bytes, chance: random.Random) -> Iterator[bytes]:
     """Variants of valid bytes as an attacker or a broken client might send them."""
     size = len(encoded)
