@@ -19,11 +19,11 @@ delete.records.purgatory.purge.interval.requests int 1 ro
 early.start.listeners list null ro
 fetch.max.bytes int 57671680 ro 1024..
 fetch.purgatory.purge.interval.requests int 1000 ro
-follower.replication.throttled.rate long max cluster 0.. 4+
+follower.replication.throttled.rate long max cluster 0.. 4+ internal
 inter.broker.listener.name string null ro
 kafka.metrics.polling.interval.secs int 10 ro 1..
 kafka.metrics.reporters list "" ro
-leader.replication.throttled.rate long max cluster 0.. 4+
+leader.replication.throttled.rate long max cluster 0.. 4+ internal
 listener.security.protocol.map string
     SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT broker
 listeners list PLAINTEXT://:9092 broker
@@ -44,7 +44,7 @@ queued.max.request.bytes long -1 ro
 queued.max.requests int 500 ro 1..
 quota.window.num int 11 ro 1..
 quota.window.size.seconds int 1 ro 1..
-replica.alter.log.dirs.io.max.bytes.per.second long max cluster 0.. 4+
+replica.alter.log.dirs.io.max.bytes.per.second long max cluster 0.. 4+ internal
 replication.quota.window.num int 11 ro 1..
 replication.quota.window.size.seconds int 1 ro 1..
 request.timeout.ms int 30000 ro

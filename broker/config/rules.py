@@ -24,6 +24,7 @@ _THREAD_COUNTS = (
     "num.replica.fetchers",
     "num.recovery.threads.per.data.dir",
     "background.threads",
+    "log.cleaner.threads",
 )
 
 
@@ -81,6 +82,12 @@ class DynamicConfigRules:
         else:
             trial.apply_dynamic(values, self._broker.dynamic_broker)
         problems = check_cross_key_rules(trial)
+        unknown = [path for path in trial.names("cordoned.log.dirs") if path not in (*trial.log_dirs, "*")]
+        if unknown:
+            problems.append(
+                "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
+                f"Missing entries : {','.join(unknown)}"
+            )
         problems += [text for name in _THREAD_COUNTS if (text := self._thread_problem(trial, name))]
         if problems:
             raise ConfigRefused(ErrorCode.INVALID_REQUEST, problems[0])

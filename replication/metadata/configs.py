@@ -129,7 +129,7 @@ def _apply_one(
         values[key] = value
         return
     if not rules.is_list(resource, key):
-        verb = "append" if change.operation == AlterOperation.APPEND else "subtract"
+        verb = AlterOperation(change.operation).name
         raise ConfigRefused(
             ErrorCode.INVALID_CONFIG, f"Can't {verb} to key {key} because its type is not LIST."
         )

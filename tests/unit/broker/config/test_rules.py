@@ -44,6 +44,8 @@ def rules(**static: str) -> DynamicConfigRules:
         (BROKER, {"listeners": "PLAINTEXT://x:1"}, ErrorCode.INVALID_REQUEST, "nothing yet that would act"),
         (BROKER, {"num.io.threads": "100"}, ErrorCode.INVALID_REQUEST, "not be greater than double"),
         (BROKER, {"num.io.threads": "2"}, ErrorCode.INVALID_REQUEST, "at least half the current value 8"),
+        (BROKER, {"log.cleaner.threads": "5"}, ErrorCode.INVALID_REQUEST, "double the current value 1"),
+        (BROKER, {"cordoned.log.dirs": "/x"}, ErrorCode.INVALID_REQUEST, "Missing entries : /x"),
         (BROKER, {"max.connections.per.ip.overrides": "abc"}, ErrorCode.INVALID_REQUEST, "HOST:COUNT"),
         (
             DEFAULT,
