@@ -34,6 +34,7 @@ from protocol.records.batch import (
     LOG_OVERHEAD,
     MAGIC_AT,
     NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
     next_size,
     read_header,
 )
@@ -104,8 +105,6 @@ def check_produced_batch(
             raise wrong_count(0 if after == begin else 1, 1)
     else:
         high, sequential = walk_records(buf, begin, end, count)
-    if not sequential:
-        raise out_of_sequence()
     half = (high + 1) >> 1  # no time is farther than this from the first
     if (
         high & 1
@@ -114,7 +113,9 @@ def check_produced_batch(
         or first - half < now_ms - rules.timestamp_before_max_ms
         or latest < NO_TIMESTAMP
     ):
-        latest = settle_times(buf, at, size, rules, now_ms, high, False).max_timestamp
+        attributes, latest, _ = settle_times(buf, at, size, rules, now_ms, high, False)
+    if not sequential:
+        raise out_of_sequence()
     return _new(
         Checked,
         (buf, at, size, count, delta, attributes, latest, producer_id, epoch, sequence, NO_TIMESTAMP),
@@ -193,10 +194,10 @@ def _check_special(buf: bytearray, at: int, size: int, rules: BatchRules, now_ms
         after = walk.step(buf, at + HEADER_SIZE, at + size, count)
         if walk.index != count or after != at + size:
             raise wrong_count(walk.index, count)
-        if not walk.sequential:
-            raise out_of_sequence()
     times = settle_times(buf, at, size, rules, now_ms, walk.high, bool(walk.null_keys))
     attributes, latest = times.attributes, times.max_timestamp
+    if not (codec or walk.sequential):
+        raise out_of_sequence()
     target = codec if rules.compression == KEEP_CODEC else rules.compression
     if target != codec or not walk.sequential:
         if walk.sequential:
@@ -206,7 +207,7 @@ def _check_special(buf: bytearray, at: int, size: int, rules: BatchRules, now_ms
         room = rules.max_message_bytes - HEADER_SIZE
         level = rules.compression_level if rules.compression != KEEP_CODEC else None
         rebuilt = recompress(chunks, target, level, room)
-        attributes = attributes & ~CODEC_MASK | target
+        attributes = attributes & (LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT) | target
         buf = wrap_section(
             rebuilt,
             attributes=attributes,

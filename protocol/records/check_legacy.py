@@ -65,7 +65,6 @@ def _up_converted(outer: list[Message], codec: int, rules: BatchRules, now_ms: i
         level=None if keep else rules.compression_level,
         log_append_time_ms=now_ms if rules.log_append_time else None,
     )
-    errors.raise_if_any()
     if len(built) > rules.max_message_bytes:
         raise too_large(len(built), rules)
     append_time = now_ms if rules.log_append_time else NO_TIMESTAMP
@@ -73,12 +72,13 @@ def _up_converted(outer: list[Message], codec: int, rules: BatchRules, now_ms: i
 
 
 def _renumbered(outer: list[Message], errors: RecordErrors) -> Iterator[Record]:
-    """All messages of the set in turn, their faults put into `errors`."""
-    index = 0
+    """All messages of the set in turn. Raises for the first entry that has faults, with all of its own."""
+    total = 0
     for message in outer:
-        for one in unwrapped(message) if message.codec else (message,):
+        for index, one in enumerate(unwrapped(message) if message.codec else (message,)):
             if not one.crc_is_right:
                 raise corrupt("the checksum of a message inside a compressed one is wrong")
             errors.look_at(index, one.timestamp, one.key is None, message.is_log_append_time)
-            yield Record(index, one.timestamp, one.key, one.value)
-            index += 1
+            yield Record(total, one.timestamp, one.key, one.value)
+            total += 1
+        errors.raise_if_any()

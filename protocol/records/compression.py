@@ -3,17 +3,16 @@
 Codec numbers are those of the attributes' low three bits: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd. Every
 codec is imported when it is first used, so that a broker that sees none starts without them.
 
-Reading never trusts a length that the data announces: plain bytes come in chunks of at most `CHUNK_BYTES`
-(a snappy block comes whole, but no block may claim more than its compressed size can expand to), and
-`decompress` stops at its limit. A window that zstd announces above `ZSTD_WINDOW_BYTES` is only followed for
-that many plain bytes, since the decoder's memory grows to the window.
+Reading never trusts a length that the data announces: plain bytes come in chunks of about `CHUNK_BYTES` (zstd
+may give 16 MiB at once; a snappy block comes whole, but none may claim more than its compressed size can
+expand to), and `decompress` stops at its limit. A window that zstd announces above `ZSTD_WINDOW_BYTES` is
+only followed for that many plain bytes, since the decoder's memory grows to the window.
 
 Quirks: snappy is written in the framing of xerial's snappy-java and read with or without it (`xerial.py`);
 lz4 frames are written with independent blocks of 64 KiB, linked blocks are refused as Java refuses them, and
 in messages of magic 0 the frame header's checksum is the wrong one that Kafka 0.8 wrote (`lz4_frame.py`).
 
-Data that cannot be decoded raises InvalidRecords with UNKNOWN_SERVER_ERROR, as a running Kafka answers; a
-gzip stream that merely ends early is INVALID_RECORD there (the end of its input is no I/O error to Java).
+Data that cannot be decoded raises InvalidRecords with UNKNOWN_SERVER_ERROR, as a running Kafka answers.
 """
 
 from __future__ import annotations
@@ -147,9 +146,7 @@ def _read_gzip(data: Buffer, magic: int) -> Iterator[bytes]:
             pending = view[at : at + FEED_BYTES]
             at += FEED_BYTES
             if not pending:
-                raise InvalidRecords(
-                    ErrorCode.INVALID_RECORD, "Incorrect declared batch size, premature EOF reached"
-                )
+                raise undecodable(GZIP, "the stream ends early")
         try:
             chunk = stream.decompress(pending, CHUNK_BYTES)
         except zlib.error as error:

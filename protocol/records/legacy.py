@@ -21,6 +21,7 @@ from protocol.records.batch import (
     CODEC_MASK,
     LOG_APPEND_TIME_BIT,
     LOG_OVERHEAD,
+    MAGIC_AT,
     NO_TIMESTAMP,
     SMALLEST_LENGTH,
     Record,
@@ -78,14 +79,17 @@ def read_message(buf: Buffer, at: int, size: int) -> Message:
     return Message(offset, magic, attributes, timestamp, key, value, right)
 
 
-def messages_in(buf: Buffer, at: int, end: int) -> Iterator[Message]:
-    """The whole entries of a plain message set; a cut one at the end is left out, as Kafka leaves it."""
+def messages_in(buf: Buffer, at: int, end: int, wrapper_magic: int) -> Iterator[Message]:
+    """The whole entries of what a wrapper held; a cut one at the end is left out, as Kafka leaves it."""
     while end - at >= LOG_OVERHEAD:
         length = _LENGTH.unpack_from(buf, at + 8)[0]
         if length < SMALLEST_LENGTH:
             raise _corrupt(f"record size {length} is less than the minimum record overhead")
         if length > end - at - LOG_OVERHEAD:
             return
+        magic = buf[at + MAGIC_AT]
+        if magic != wrapper_magic:
+            raise _invalid(f"Compressed message magic {magic} does not match wrapper magic {wrapper_magic}")
         yield read_message(buf, at, length + LOG_OVERHEAD)
         at += length + LOG_OVERHEAD
 
@@ -102,11 +106,7 @@ def unwrapped(wrapper: Message, limit: int = DECOMPRESS_LIMIT) -> Iterator[Messa
         raise _invalid(f"Found invalid compressed record set with null value (magic = {wrapper.magic})")
     plain = decompress(wrapper.codec, wrapper.value, limit, wrapper.magic)
     last = None
-    for message in messages_in(plain, 0, len(plain)):
-        if message.magic != wrapper.magic:
-            raise _invalid(
-                f"Compressed message magic {message.magic} does not match wrapper magic {wrapper.magic}"
-            )
+    for message in messages_in(plain, 0, len(plain), wrapper.magic):
         if message.codec:
             raise _invalid(
                 "Compressed outer record should not have an inner record with a compression attribute set"

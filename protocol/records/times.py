@@ -37,6 +37,7 @@ from protocol.records.walk import time_bounds
 
 RECORD_ERRORS_MAX = 1000
 _SHOWN_ERRORS = 3
+_KNOWN_BITS = 0x7F  # Kafka writes no others when it changes a header
 _ATTRIBUTES = Struct(">h")
 _TIMESTAMP = Struct(">q")
 
@@ -67,7 +68,7 @@ def settle_times(
         attributes |= LOG_APPEND_TIME_BIT
         latest = append_time = now_ms
     elif claimed:
-        latest = head.max_timestamp
+        latest = max(head.max_timestamp, NO_TIMESTAMP)
         if latest == NO_TIMESTAMP or out_of_range(latest, rules, now_ms):
             latest = _check_each(buf, at, size, head, rules, now_ms)
     else:
@@ -82,6 +83,7 @@ def settle_times(
         else:
             latest = _check_each(buf, at, size, head, rules, now_ms)
     if attributes != head.attributes or latest != head.max_timestamp:
+        attributes &= _KNOWN_BITS
         _ATTRIBUTES.pack_into(buf, at + ATTRIBUTES_AT, attributes)
         _TIMESTAMP.pack_into(buf, at + MAX_TIMESTAMP_AT, latest)
         stamp_crc(buf, at, size)

@@ -104,7 +104,6 @@ def test_data_of_no_codec_then_unknown_server_error(codec, data):
 @pytest.mark.parametrize("codec", REAL)
 def test_stream_cut_anywhere_then_refused(codec):
     whole = compress(codec, TEXT[:70_000])
-    expected = ErrorCode.INVALID_RECORD if codec == GZIP else ErrorCode.UNKNOWN_SERVER_ERROR
     block_ends = set()
     if codec == SNAPPY:  # a xerial stream may end after any block
         at = 16
@@ -113,7 +112,7 @@ def test_stream_cut_anywhere_then_refused(codec):
             at += 4 + struct.unpack_from(">i", whole, at)[0]
     for cut in range(len(whole) // 7, len(whole) - 1, max(1, len(whole) // 40)):
         if cut not in block_ends:
-            assert refusal(codec, whole[:cut]) is expected
+            assert refusal(codec, whole[:cut]) is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 @pytest.mark.parametrize("codec", REAL)
@@ -126,7 +125,6 @@ def test_damaged_data_then_invalid_records_or_bytes(codec, data):
     assert refusal_or_none(codec, whole) in (
         None,
         ErrorCode.UNKNOWN_SERVER_ERROR,
-        ErrorCode.INVALID_RECORD,
         ErrorCode.MESSAGE_TOO_LARGE,
     )
 
