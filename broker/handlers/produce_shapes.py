@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from broker.handlers.produce_answers import NO_TIME, Partition, answer_template, refused, single_answer
 from protocol.errors import ErrorCode, InvalidRecords
-from protocol.records.batch import HEADER_SIZE
+from protocol.records.batch import CODEC_MASK, HEADER_SIZE
 from protocol.records.check import check_produced_batch, takes_long
 from storage.errors import AppendRefused, StorageFailed
 
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 I32 = struct.Struct(">i")
 FLEXIBLE_FROM = 9
 TAGS = b"\0\0\0"
+QUICK_BYTES = 12_000  # a plain batch of no more bytes holds no more records than are checked at once
 
 
 class ProduceShape:
     """See the module. `before` are the bytes from 12 on, up to the length of the records."""
 
     __slots__ = (
-        "_acks", "_flexible", "_head", "_index", "_middle", "_name", "_pack", "_replica", "_size", "_skip", "_tail",
-        "_topic_id", "_version", "api", "before", "following",
+        "_acks", "_flexible", "_has_start", "_head", "_index", "_leader_epoch", "_log", "_middle", "_name", "_pack",
+        "_replica", "_rules", "_size", "_skip", "_tail", "_topic_id", "_version", "api", "before", "following",
     )  # fmt: skip
 
     def __init__(
@@ -45,7 +46,9 @@ class ProduceShape:
         self._skip = 12 + len(before)
         self._version = api & 0xFFFF
         self._flexible = self._version >= FLEXIBLE_FROM
+        self._has_start = self._version >= 5
         self._replica, self._acks = replica, acks
+        self._log, self._rules, self._leader_epoch = replica.log, replica.log.config.rules(), replica.leader_epoch
         self._name, self._topic_id, self._index = name, topic_id, index
         self.following: Shape = self
         template = answer_template(self._version, name, topic_id, index)
@@ -86,9 +89,11 @@ class ProduceShape:
                 return None
         if length < HEADER_SIZE:
             return None
-        replica = self._replica
-        rules = replica.log.config.rules()
-        if takes_long(buf, p, length, rules):
+        log = self._log
+        rules = self._rules
+        if (length > QUICK_BYTES or buf[p + 22] & CODEC_MASK or not rules.plain) and takes_long(
+            buf, p, length, rules
+        ):
             return None
         turn = connection.hub.turn
         now_ms = turn.now_ms or turn.open()
@@ -99,25 +104,29 @@ class ProduceShape:
                 checked = check_produced_batch(
                     buf[p : p + length], 0, length, rules, now_ms, self._version
                 )
-            appended = replica.append(checked, self._acks, now_ms)
+            # Leadership and in-sync replicas were checked when the shape was made, for this generation.
+            appended = log.append_as_leader(checked, self._leader_epoch, now_ms)
         except (InvalidRecords, AppendRefused, StorageFailed) as error:
             self._refuse(connection, correlation_id, refused(self._index, error.error, str(error)))
             return True
-        if self._acks == 0:
-            turn.add(replica, self, connection, -1, correlation_id)
-            return True
         out = connection.out
-        if appended.duplicate or appended.log_append_time_ms != NO_TIME:
-            answer = self._unusual(correlation_id, appended.base_offset, appended.log_append_time_ms)
-        elif self._version >= 5:
-            answer = self._pack(
-                self._size, correlation_id, self._head, appended.base_offset, self._middle,
-                replica.log.start_offset, self._tail,
-            )  # fmt: skip
+        if self._acks == 0:
+            position = -1
         else:
-            answer = self._pack(self._size, correlation_id, self._head, appended.base_offset, self._tail)
-        turn.add(replica, self, connection, len(out), correlation_id)
-        out.append(answer)
+            position = len(out)
+            if appended[3] or appended[2] != NO_TIME:  # a duplicate, or LogAppendTime
+                answer = self._unusual(correlation_id, appended.base_offset, appended.log_append_time_ms)
+            elif self._has_start:
+                answer = self._pack(
+                    self._size, correlation_id, self._head, appended[0], self._middle, log.start_offset, self._tail
+                )
+            else:
+                answer = self._pack(self._size, correlation_id, self._head, appended[0], self._tail)
+            out.append(answer)
+        turn.entries.append((self._replica, log.failures, self, connection, position, correlation_id))
+        if not connection.in_turn:
+            connection.in_turn = True
+            turn.connections.append(connection)
         return True
 
     def _unusual(self, correlation_id: int, base_offset: int, log_append_time_ms: int) -> bytes:
@@ -126,7 +135,7 @@ class ProduceShape:
             error_code=ErrorCode.NONE,
             base_offset=base_offset,
             log_append_time_ms=log_append_time_ms,
-            log_start_offset=self._replica.log.start_offset,
+            log_start_offset=self._log.start_offset,
         )
         return single_answer(self._version, correlation_id, self._name, self._topic_id, answer)
 
@@ -143,7 +152,7 @@ class ProduceShape:
         """See `Turn`: the write of what was staged failed."""
         answer = refused(self._index, error.error, str(error))
         if position < 0:
-            connection.shut_after_turn = True
+            connection.hub.loop.call_soon(connection.close, f"Produce with acks=0 to {replica} failed: {error}")
         else:
             connection.out[position] = single_answer(
                 self._version, correlation_id, self._name, self._topic_id, answer

@@ -81,7 +81,7 @@ class Connection(asyncio.BufferedProtocol):
     """See the module. Public fields are for the handlers of the hot APIs and the dispatcher."""
 
     __slots__ = (
-        "_generation", "_last", "_lengths", "_outgoing", "_parked_on", "_paused", "_receiver", "_shapes", "bucket", "client_software",
+        "_generation", "_holding", "_last", "_lengths", "_outgoing", "_parked_on", "_paused", "_receiver", "_shapes", "bucket", "client_software",
         "closed", "full", "held_bytes", "hub", "in_turn", "late", "listener", "out", "peer_ip", "peer_port", "regions", "seen", "transport",
         "waiting",
     )  # fmt: skip
@@ -101,6 +101,7 @@ class Connection(asyncio.BufferedProtocol):
         self.seen = hub.tick
         self.client_software = ""
         self._receiver = FrameReceiver(hub.receiving, hub.max_frame_bytes, self._pause, self._given_up)
+        self._holding = False  # the receiver keeps something
         self._outgoing: Outgoing | None = None
         self._generation = hub.generation
         self._last: Shape | None = None  # that served the last request; it knows which came after it before
@@ -125,10 +126,30 @@ class Connection(asyncio.BufferedProtocol):
         self.listener.disconnected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._receiver.get_buffer()
+        return self._receiver.get_buffer() if self._holding else self.hub.shared_view
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.seen = self.hub.tick
+        hub = self.hub
+        self.seen = hub.tick
+        if self._holding or self.waiting is not None or self.full or self.closed:
+            self._received(nbytes)
+            return
+        # All there is are the new bytes in the shared buffer, and mostly they are whole frames.
+        if self._generation != hub.generation:
+            self.forget_shapes()
+        hub.serving = True
+        try:
+            at = self._serve(hub.shared, nbytes, False)
+        finally:
+            hub.serving = False
+        if not self.in_turn:
+            self.flush()
+        if at < nbytes:
+            self._receiver.received(nbytes)
+            self._stop_at(hub.shared, at, nbytes)
+
+    def _received(self, nbytes: int) -> None:
+        """More of what was begun, or something that may not be served yet."""
         receiver = self._receiver
         have = receiver.received(nbytes)
         if have:
@@ -136,6 +157,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._run(have)
             else:
                 receiver.keep(0)
+                self._holding = True
                 self._pause(True)
 
     def eof_received(self) -> bool:
@@ -168,12 +190,13 @@ class Connection(asyncio.BufferedProtocol):
             hub.serving = False
         if own and self.in_turn and at:
             hub.turn.keep(receiver.take_buffer())
-        if self.out and not self.in_turn:
+        if not self.in_turn:
             self.flush()
         if at < have:
             self._stop_at(buf, at, have)
         else:
             receiver.keep(at)
+            self._holding = False
 
     def _serve(self, buf: bytearray, have: int, own: bool) -> int:
         """The frames in buf[:have], one after the other; where the first one begins that was not served."""
@@ -235,22 +258,18 @@ class Connection(asyncio.BufferedProtocol):
     # -- what cannot be served yet
 
     def _stop_at(self, buf: bytearray, at: int, have: int) -> None:
-        """buf[at:have] is the start of a frame, or whole frames that have to wait."""
+        """buf[at:have] is the start of a frame, or whole frames that have to wait: the receiver keeps it."""
         receiver = self._receiver
         if self.closed:
-            receiver.keep(have)
-            return
-        if self.waiting is None and not self.full:
-            if have - at >= 4:
-                size = SIZE.unpack_from(buf, at)[0]
-                if size < FRAME_BYTES_MIN or size > self.hub.max_frame_bytes:
-                    self._refuse_size(size, bytes(buf[at : min(have, at + 32)]))
-                    receiver.keep(have)
-                    return
-            receiver.keep(at)
-            return
+            at = have
+        elif self.waiting is None and not self.full and have - at >= 4:
+            size = SIZE.unpack_from(buf, at)[0]
+            if size < FRAME_BYTES_MIN or size > self.hub.max_frame_bytes:
+                self._refuse_size(size, bytes(buf[at : min(have, at + 32)]))
+                at = have
         receiver.keep(at)
-        if have - at > PATIENT_BYTES:
+        self._holding = at < have
+        if self._holding and (self.waiting is not None or self.full) and have - at > PATIENT_BYTES:
             self._pause(True)
 
     def _pause(self, pause: bool) -> None:
@@ -319,9 +338,10 @@ class Connection(asyncio.BufferedProtocol):
             self.flush()
             if self.full:
                 return
-        have = self._receiver.again()
-        if have:
-            self._run(have)
+        if self._holding:
+            have = self._receiver.again()
+            if have:
+                self._run(have)
         self._pause(False)
 
     # -- answers

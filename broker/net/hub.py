@@ -30,7 +30,7 @@ class Hub:
 
     __slots__ = (
         "connections", "deadlines", "dispatcher", "env", "generation", "limits", "loop", "max_frame_bytes", "receiving",
-        "serving", "tick", "turn",
+        "serving", "shared", "shared_view", "tick", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -39,6 +39,7 @@ class Hub:
         self.env = env
         self.loop: asyncio.AbstractEventLoop = env.loop
         self.receiving = ReceivePool(env.loop)
+        self.shared, self.shared_view = self.receiving.shared, self.receiving.shared_view
         self.turn = Turn(env.loop, env.clock, self.receiving.recycle)
         self.deadlines = DeadlineBuckets(env.loop)
         self.limits = limits

@@ -32,6 +32,11 @@ class Answerer(Protocol):
         """Put the refusal at `position` of the connection's answers (-1: it gets none, acks=0)."""
 
 
+Entry = tuple["Partition", int, Answerer, "Connection", int, int]
+"""A staged append: partition, failed writes of its log before, who answers, connection, position of the answer,
+correlation id."""
+
+
 class Turn:
     """What was accepted since the loop last wrote.
 
@@ -39,7 +44,7 @@ class Turn:
     """
 
     __slots__ = (
-        "_after", "_buffers", "_clock", "_connections", "_dirty", "_entries", "_loop", "_recycle", "_written", "now_ms",
+        "_after", "_buffers", "_clock", "_loop", "_recycle", "_staged", "_written", "connections", "entries", "now_ms",
     )  # fmt: skip
 
     def __init__(
@@ -47,10 +52,10 @@ class Turn:
     ) -> None:
         self._loop, self._clock, self._recycle = loop, clock, recycle
         self.now_ms = 0
-        self._dirty: dict[Partition, None] = {}
+        self.entries: list[Entry] = []
+        self.connections: list[Connection] = []
+        self._staged: dict[Partition, None] = {}
         self._written: dict[Partition, None] = {}
-        self._connections: list[Connection] = []
-        self._entries: list[tuple[Partition, int, Answerer, Connection, int, int]] = []
         self._after: list[Callable[[], None]] = []
         self._buffers: list[bytearray] = []
 
@@ -64,18 +69,20 @@ class Turn:
     def add(
         self, partition: Partition, answerer: Answerer, connection: Connection, position: int, correlation_id: int
     ) -> None:
-        """Note a staged append whose answer stands at `position` of the connection's answers."""
-        self._dirty[partition] = None
-        self._entries.append(
+        """Note a staged append whose answer stands at `position` of the connection's answers.
+
+        `ProduceShape` does the same without the call.
+        """
+        self.entries.append(
             (partition, partition.log.failures, answerer, connection, position, correlation_id)
         )
         if not connection.in_turn:
             connection.in_turn = True
-            self._connections.append(connection)
+            self.connections.append(connection)
 
     def stage(self, partition: Partition) -> None:
         """The partition has staged batches of somebody who learns from `after_write` what became of them."""
-        self._dirty[partition] = None
+        self._staged[partition] = None
 
     def after_write(self, callback: Callable[[], None]) -> None:
         """Call back once the turn's bytes are written, or given up, and before any answer leaves."""
@@ -88,9 +95,12 @@ class Turn:
 
     def flush(self) -> None:
         """Write what is staged and let the answers go; readers are woken by `finish`."""
-        dirty, self._dirty = self._dirty, {}
-        entries, self._entries = self._entries, []
-        connections, self._connections = self._connections, []
+        entries, self.entries = self.entries, []
+        connections, self.connections = self.connections, []
+        dirty = dict.fromkeys([entry[0] for entry in entries])
+        if self._staged:
+            dirty.update(self._staged)
+            self._staged.clear()
         failed: dict[Partition, StorageFailed] = {}
         for partition in dirty:
             try:
