@@ -34,22 +34,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sides: list[brokers.Broker] = []
     measured: list[Row] = []
     try:
-        if not options.alone_against:
-            sides.append(brokers.start("ottla"))
-        against = options.alone_against or options.against
-        if against:
-            sides.append(brokers.start("kafka") if against == "kafka" else brokers.running_at(against))
+        sides.append(brokers.start("ottla"))
+        if options.against == "kafka":
+            sides.append(brokers.start("kafka"))
+        elif options.against:
+            sides.append(brokers.running_at(options.against))
         columns = [side.name for side in sides]
         for name in names:
             run_part(name, sides, plan, columns, measured)
     finally:
-        for side in sides:
-            side.stop()
+        stalls = {side.name: side.stop() for side in sides}
+    for name, stall_ms in stalls.items():
+        if stall_ms is not None:
+            print(f"\nThe event loop of {name} was held up for {stall_ms} ms at most.")
     about = {
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": machine.describe(),
         "quick": options.quick,
         "parts": names,
+        "longest_stall_ms": {name: ms for name, ms in stalls.items() if ms is not None},
         "kafka_version": brokers.KAFKA_VERSION if "kafka" in columns else None,
     }
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
@@ -76,9 +79,6 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m bench", description="Measure the broker.")
     made.add_argument(
         "--against", metavar="kafka|HOST:PORT", help="measure Apache Kafka, or a running broker, in turns"
-    )
-    made.add_argument(
-        "--alone-against", metavar="kafka|HOST:PORT", help="measure only that one, to try a load out"
     )
     made.add_argument("--quick", action="store_true", help="short rounds and less data; not for comparing")
     made.add_argument("--only", action="append", choices=list(PARTS), help="this part only; may be repeated")

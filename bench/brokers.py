@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from tests.support.ottla_process import OttlaProcess
 
 KAFKA_VERSION = "4.4.0"
 KAFKA_JVM = ("-Xmx1g",)
+STALL_LINE = r"The event loop was held up for at most (\d+) ms"
 
 
 class Broker:
@@ -57,11 +59,17 @@ class Broker:
         with KafkaClient(self.bootstrap, "bench", timeout_s=120) as client:
             client.delete_topic(name)
 
-    def stop(self) -> None:
-        """End it and remove its data, if it was ours to start."""
-        if self.process is not None:
-            self.process.stop()
-            shutil.rmtree(self.process.directory, ignore_errors=True)
+    def stop(self) -> int | None:
+        """End it and remove its data, if it was ours to start.
+
+        Returns the longest stall of its event loop in ms, where it tells one.
+        """
+        if self.process is None:
+            return None
+        self.process.stop()
+        told = re.search(STALL_LINE, self.process.output_path.read_text(errors="replace"))
+        shutil.rmtree(self.process.directory, ignore_errors=True)
+        return int(told.group(1)) if told else None
 
 
 def make(kind: str) -> Broker:

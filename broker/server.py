@@ -42,6 +42,7 @@ from replication.metadata.cluster_id import ensure_cluster_id
 from replication.metadata.image import EndpointImage, ImageHolder
 from replication.metadata.sqlite_store import FILE_NAME, SqliteStore
 from replication.replica_manager import ReplicaManager
+from runtime.stalls import StallWatch
 from storage import names
 from storage.log_config import LogConfig
 from storage.log_dirs import read_meta
@@ -72,7 +73,11 @@ class Broker:
         self._topic_configs = TopicConfigs(config)
         self.holder = ImageHolder()
         self.logs = LogManager(
-            env.files, env.clock, env.random.fork("storage"), config.log_dirs, lambda _: self._default_log_config()
+            env.files,
+            env.clock,
+            env.random.fork("storage"),
+            config.log_dirs,
+            lambda _: self._default_log_config(),
         )
         self._default_config: LogConfig | None = None
         self._store: SqliteStore | None = None
@@ -87,6 +92,7 @@ class Broker:
             config.integer("socket.request.max.bytes"),
         )
         config.subscribe(self._limits_changed)
+        self._stalls = StallWatch(env.loop)
         self._idle = IdleSweep(self.hub, config.integer("connections.max.idle.ms"))
         self.addresses: Sequence[Address] = ()
 
@@ -138,6 +144,7 @@ class Broker:
         replicas.set_strays_aside()
         Upkeep(self._env, self.config, self.logs).start()
         self._idle.start()
+        self._stalls.start()
         for listener in self._listeners:
             listener.serve()
 
@@ -241,6 +248,8 @@ class Broker:
         for listener in self._listeners:
             listener.close()
         self._idle.stop()
+        self._stalls.stop()
+        log.info("The event loop was held up for at most %d ms", self._stalls.take() * 1000)
         self.hub.turn.flush()
         for connection in list(self.hub.connections):
             connection.shut()
