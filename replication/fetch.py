@@ -262,12 +262,14 @@ def read_all(wanted: Iterable[Wanted], lookup: Lookup, params: FetchParams) -> A
     budget = Budget(params)
     rows: list[Row] = []
     ready = params.max_wait_ms <= 0
+    hosted = False  # a partition that is not here does not end the wait of those that are
     for entry in wanted:
         partition = lookup(entry)
         if isinstance(partition, Partition):
+            hosted = True
             row = read_row(entry, partition, params, budget)
+            ready = ready or row.urgent
         else:
             row = Row(entry, storage_error_at(partition, params.version))
-        ready = ready or row.urgent
         rows.append(row)
-    return Answer(rows, budget.taken, ready or not rows or budget.satisfies(params))
+    return Answer(rows, budget.taken, ready or not hosted or budget.satisfies(params))

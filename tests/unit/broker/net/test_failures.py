@@ -46,12 +46,12 @@ def test_configs_name_their_resource():
 
 
 @pytest.mark.parametrize("key", [key for key in ApiKey if key not in (52, 53, 54, 55, 59, 62, 63, 64, 70, 73, 80, 81, 82, 94)])
-def test_every_api_has_an_encodable_failure_at_every_version(key):
+def test_every_api_has_an_encodable_failure_at_its_oldest_and_newest_version(key):
     try:
         request_class = m.request_class(key)
     except Exception:  # no messages: an API of KRaft controllers
         return
-    for version in range(request_class.MIN_VERSION, request_class.MAX_VERSION + 1):
+    for version in {request_class.MIN_VERSION, request_class.MAX_VERSION}:
         answer = failure_answer(key, version, request_class(), UNKNOWN)
         again, _ = m.response_class(key).decode(version, answer.encode(version))
         if any(name == "error_code" for name in again.__slots__) and version >= 0:
