@@ -2,9 +2,9 @@
 
 v3+: a producer may tell the id and epoch it has; one without the other is 42. Without a transactional id the
 answer is always a fresh id at epoch 0.
-A transactional id needs a transaction coordinator, which this broker does not have yet and does not
-advertise (no FindCoordinator). The few clients that come here all the same get 42 for an empty id, 50 for a
-time-out outside 1 to transaction.max.timeout.ms, else 15: the coordinator is not available.
+A transactional id needs a transaction coordinator, which this broker does not have yet (FindCoordinator says
+so). The few clients that come here all the same get 42 for an empty id, 50 for a time-out outside 1 to
+transaction.max.timeout.ms, else 15: the coordinator is not available.
 """
 
 from __future__ import annotations

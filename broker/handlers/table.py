@@ -1,7 +1,8 @@
 """Which APIs this broker serves, at which versions, and who answers them.
 
 Owns `HANDLERS` (everything but the hot APIs) and `SERVED_VERSIONS`, what ApiVersions tells: the handlers'
-ranges and those of Produce and Fetch, which work on raw frames. An API is listed when it works end to end.
+ranges and those of Produce and Fetch, which work on raw frames. An API is listed when it works end to end;
+FindCoordinator is the exception that its module explains.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from broker.handlers import (
     describe_configs,
     describe_log_dirs,
     describe_topic_partitions,
+    find_coordinator,
     incremental_alter_configs,
     init_producer_id,
     list_config_resources,
@@ -46,6 +48,7 @@ class Handler:
 _MODULES: Final = {
     ApiKey.LIST_OFFSETS: list_offsets,
     ApiKey.METADATA: metadata,
+    ApiKey.FIND_COORDINATOR: find_coordinator,
     ApiKey.API_VERSIONS: api_versions,
     ApiKey.CREATE_TOPICS: create_topics,
     ApiKey.DELETE_TOPICS: delete_topics,
