@@ -44,7 +44,10 @@ def test_changes_name_what_was_created_deleted_and_changed():
     assert (changes.created, changes.deleted, changes.changed) == ([new], [A], [(B, grown)])
     assert changes.with_new_partitions() == [new, grown]
     nothing = changes_between(IMAGE, IMAGE)
-    assert not (nothing.created or nothing.deleted or nothing.changed or nothing.configs)
+    assert not (nothing.created)
+    assert not (nothing.deleted)
+    assert not (nothing.changed)
+    assert not (nothing.configs)
     assert not nothing.brokers_changed
 
 

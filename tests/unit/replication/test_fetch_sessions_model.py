@@ -1,0 +1,236 @@
+"""Sessions with a set of news against a model that walks all partitions at each fetch: the same answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from protocol.errors import ErrorCode
+from replication.fetch import Budget, FetchParams, Row, Wanted, read_row
+from replication.fetch_sessions import FetchSessions
+from replication.metadata.image import ClusterImage, ImageHolder, PartitionImage, TopicImage
+from replication.partition import Partition
+from replication.replica_manager import ReplicaManager
+from runtime.entropy import SeededRandom
+from storage.log_config import LogConfig
+from tests.simulation.files import SimFileSystem
+from tests.support.logs import open_manager
+from tests.unit.replication.cluster import produce
+
+NODE, PARTITIONS = 1, 6
+
+
+class Walker:
+    """A session as Kafka keeps it: a list of all partitions, each of them read at each fetch."""
+
+    def __init__(self, lookup):
+        self.lookup = lookup
+        self.entries: list[Wanted] = []
+        self.told: dict[tuple, tuple[int, int]] = {}
+
+    def ask(self, wanted, forgotten):
+        for entry in wanted:
+            at = next((i for i, known in enumerate(self.entries) if known.key == entry.key), None)
+            if at is None:
+                self.entries.append(entry)
+                self.told[entry.key] = (-1, -1)
+            else:
+                self.entries[at] = entry
+        self.entries = [entry for entry in self.entries if entry.key not in forgotten]
+
+    def answer(self, params, everything=False):
+        budget, rows = Budget(params), []
+        for entry in self.entries:
+            if budget.exhausted and not everything:
+                break
+            partition = self.lookup(entry)
+            if isinstance(partition, Partition):
+                row = read_row(entry, partition, params, budget)
+            else:
+                row = Row(entry, partition)
+            news = (row.high_watermark, row.log_start_offset) != self.told[entry.key]
+            if everything or news or row.length or row.error != ErrorCode.NONE:
+                rows.append(row)
+        for row in rows:
+            failed = row.error != ErrorCode.NONE
+            self.told[row.wanted.key] = (-1 if failed else row.high_watermark, row.log_start_offset)
+            if row.length and not everything:
+                self.entries.remove(row.wanted)
+                self.entries.append(row.wanted)
+        return rows
+
+
+def shown(rows):
+    return [
+        (
+            row.wanted.key,
+            row.error,
+            row.length,
+            row.high_watermark,
+            row.last_stable_offset,
+            row.log_start_offset,
+        )
+        for row in rows
+    ]
+
+
+indexes = st.integers(0, PARTITIONS - 1)
+
+
+class Sessions(RuleBasedStateMachine):
+    def __init__(self):
+        super().__init__()
+        self.holder = ImageHolder()
+        self.replicas = ReplicaManager(
+            NODE, self.holder, open_manager(SimFileSystem()), lambda topic, overrides: LogConfig()
+        )
+        self.number = 0
+        self.epochs = [0] * PARTITIONS
+        self.create_topic()
+        self.sessions = FetchSessions(self.replicas.wanted_partition, SeededRandom(b"model"), 2)
+        self.open()
+
+    def create_topic(self):
+        self.number += 1
+        self.epochs = [0] * PARTITIONS
+        states = tuple(PartitionImage(i, NODE, 0, 0, (NODE,), (NODE,)) for i in range(PARTITIONS))
+        topic = TopicImage("t", bytes([self.number]) * 16, states)
+        self.holder.publish(ClusterImage().with_topics([topic]))
+
+    def partition(self, index):
+        return self.replicas.get("t", index)
+
+    def open(self):
+        self.walker = Walker(self.replicas.wanted_partition)
+        self.offsets = dict.fromkeys(range(0, PARTITIONS, 2), 0)
+        entries = [self.wanted(index) for index in self.offsets]
+        params = FetchParams(10, 0, 1, 250)
+        self.walker.ask(entries, ())
+        context = self.sessions.open(params, 0, 0, entries, (), 0)
+        error, self.session_id, rows = context.respond(context.read(), 0)
+        self.epoch = 1
+        assert error == ErrorCode.NONE
+        assert shown(rows) == shown(self.walker.answer(params, everything=True))
+
+    def wanted(self, index, max_bytes=1000):
+        return Wanted("t", bytes(16), index, self.offsets[index], max_bytes)
+
+    @rule(index=indexes, count=st.integers(1, 3))
+    def append(self, index, count):
+        partition = self.partition(index)
+        if partition is not None and partition.is_leader:
+            produce(partition, count)
+            partition.wake()
+
+    @rule(index=indexes)
+    def delete_some(self, index):
+        partition = self.partition(index)
+        if partition is not None and partition.log.high_watermark > partition.log.start_offset:
+            partition.delete_records(partition.log.start_offset + 1)
+
+    @rule(index=indexes)
+    def lose_or_regain_leadership(self, index):
+        image = self.holder.current
+        topic = image.topics.get("t")
+        if topic is None:
+            return
+        self.epochs[index] += 1
+        leader = 2 if topic.partitions[index].leader == NODE else NODE
+        state = PartitionImage(index, leader, self.epochs[index], self.epochs[index], (leader,), (NODE, 2))
+        states = (*topic.partitions[:index], state, *topic.partitions[index + 1 :])
+        self.holder.publish(image.with_topics([replace(topic, partitions=states)]))
+
+    @rule(anew=st.sampled_from([True, True, False]))
+    def delete_topic(self, anew):
+        self.holder.publish(ClusterImage())
+        if anew:
+            self.create_topic()
+
+    @rule()
+    @precondition(lambda self: "t" not in self.holder.current.topics)
+    def create_again(self):
+        self.create_topic()
+
+    @rule()
+    @precondition(lambda self: self.session_id)
+    def catch_up(self):
+        """Read until there is nothing to tell: from here on every answer is due to something new."""
+        for index in range(0, PARTITIONS, 2):
+            partition = self.partition(index)
+            self.offsets[index] = 0 if partition is None else partition.log.end_offset
+        everything = [self.wanted(index) for index in self.offsets]
+        for entries in (everything, [], []):
+            self.ask(entries, (), 5000)
+
+    @rule(most=st.sampled_from([1, 150, 5000]))
+    @precondition(lambda self: self.session_id)
+    def poll(self, most):
+        self.ask([], (), most)
+
+    @rule(
+        moved=st.dictionaries(indexes, st.integers(0, 8), max_size=3),
+        forgotten=st.sets(indexes, max_size=2),
+        most=st.sampled_from([1, 150, 250, 5000]),
+        max_bytes=st.sampled_from([0, 1, 120, 1000]),
+        takes=st.booleans(),
+    )
+    @precondition(lambda self: self.session_id)
+    def fetch(self, moved, forgotten, most, max_bytes, takes):
+        """`takes`: the client moves behind what it received, as real ones do."""
+        self.offsets.update(moved)
+        entries = [self.wanted(index, max_bytes) for index in moved]
+        gone = [("t", index) for index in sorted(forgotten - moved.keys())]
+        for _, index in gone:
+            self.offsets.pop(index, None)
+        rows = self.ask(entries, gone, most)
+        if takes and rows:
+            behind = []
+            for row in rows:
+                partition = self.partition(row.index)
+                if row.length and partition is not None:
+                    self.offsets[row.index] = partition.log.end_offset
+                    behind.append(self.wanted(row.index))
+            self.ask(behind, (), 5000)
+
+    def ask(self, entries, gone, most):
+        params = FetchParams(10, 0, 1, most)
+        context = self.sessions.open(params, self.session_id, self.epoch, entries, gone, 0)
+        self.walker.ask(entries, gone)
+        context.read()  # a request that waited has read before
+        error, self.session_id, rows = context.respond(context.read(), 0)
+        self.epoch += 1
+        assert error == ErrorCode.NONE
+        if not self.offsets:
+            assert (self.session_id, rows) == (0, [])
+            return []
+        assert self.session_id
+        assert shown(rows) == shown(self.walker.answer(params))
+        return rows
+
+    @rule()
+    @precondition(lambda self: not self.session_id)
+    def open_again(self):
+        self.open()
+
+    @invariant()
+    def the_order_and_the_links_are_right(self):
+        session = self.sessions.get(self.session_id)
+        if session is None:
+            return
+        order = sorted(session.watches.values(), key=lambda watch: watch.order)
+        assert [watch.key for watch in order] == [entry.key for entry in self.walker.entries]
+        assert set(session.news) <= set(session.watches.values())
+        for watch in session.watches.values():
+            if watch.partition is not None:
+                assert watch in watch.partition.watches
+            else:
+                assert watch in session.news
+
+
+Sessions.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=40, deadline=None, derandomize=True
+)
+TestSessions = Sessions.TestCase

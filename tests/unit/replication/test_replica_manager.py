@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from protocol.errors import ErrorCode
+from replication.controller.outcomes import MorePartitions, NewTopic, TopicToDelete
+from replication.fetch import Wanted
+from replication.metadata.image import PartitionImage, TopicImage
+from replication.partition import Partition
+from storage.log_config import LogConfig
+from tests.unit.replication.cluster import Broker, Parked, on_broker, produce, topic_resource, wanted
+
+UNKNOWN_ID = bytes([9]) * 16
+
+
+def test_what_is_not_here_and_why():
+    async def story(broker):
+        created = await broker.create("t", 2)
+        replicas = broker.replicas
+        assert len(replicas) == 2
+        assert [repr(partition) for partition in replicas] == ["t-0", "t-1"]
+        assert isinstance(replicas.find("t", 1), Partition)
+        assert replicas.find("t", 2) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert replicas.find("t", -1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert replicas.find("u", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert replicas.error_of_id(UNKNOWN_ID, 0) == ErrorCode.UNKNOWN_TOPIC_ID
+        assert replicas.error_of_id(created.topic_id, 5) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        by_id = Wanted("", created.topic_id, 1, 0, 1)
+        assert replicas.wanted_partition(by_id) is replicas.get("t", 1)
+        assert replicas.wanted_partition(wanted("t", 1)) is replicas.get("t", 1)
+        assert replicas.wanted_partition(Wanted("", UNKNOWN_ID, 0, 0, 1)) == ErrorCode.UNKNOWN_TOPIC_ID
+        replicas.get("t", 1).log.topic_id = UNKNOWN_ID
+        assert replicas.wanted_partition(by_id) == ErrorCode.INCONSISTENT_TOPIC_ID
+
+    on_broker(story)
+
+
+def test_partitions_of_other_brokers_are_not_hosted():
+    async def story(broker):
+        image = broker.holder.current
+        states = (
+            PartitionImage(0, 2, 0, 0, (2,), (2,)),
+            PartitionImage(1, 2, 0, 0, (2, 1), (2, 1)),
+        )
+        broker.holder.publish(image.with_topics([TopicImage("t", UNKNOWN_ID, states)]))
+        assert broker.replicas.find("t", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        follower = broker.replicas.find("t", 1)
+        assert follower.check(-1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert len(broker.logs) == 1
+
+    on_broker(story)
+
+
+def test_deletion_wakes_who_waits_and_sets_the_log_aside():
+    async def story(broker):
+        await broker.create("t")
+        partition = broker.replicas.get("t", 0)
+        waiter = Parked()
+        partition.waiters[waiter] = None
+        await broker.controller.delete_topics([TopicToDelete("t")], timeout_ms=1)
+        assert waiter.woken == 1
+        assert partition.removed
+        assert broker.logs.get("t", 0) is None
+        assert [name for name in broker.files.list_dir("/logs") if name.endswith("-delete")]
+
+    on_broker(story)
+
+
+def test_a_log_that_cannot_be_made_answers_56_and_the_others_serve():
+    async def story(broker):
+        broker.files.fail_next("make_dirs", 28, "t-0")
+        broker.files.fail_next("make_dirs", 28, "t-0")
+        await broker.controller.create_topics([NewTopic("t", 2)], timeout_ms=1)
+        assert broker.replicas.find("t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
+        assert produce(broker.replicas.get("t", 1)) == 0
+        await broker.controller.delete_topics([TopicToDelete("t")], timeout_ms=1)
+        assert broker.replicas.find("t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    on_broker(story)
+
+
+def test_listeners_hear_of_every_change():
+    async def story(broker):
+        heard = []
+        broker.replicas.on_change(lambda: heard.append(dict(broker.holder.current.topics).keys()))
+        await broker.create("t")
+        await broker.controller.create_partitions([MorePartitions("t", 2)], timeout_ms=1)
+        await broker.controller.replace_configs([(topic_resource("t"), [("good", "1")])])
+        await broker.controller.delete_topics([TopicToDelete("t")], timeout_ms=1)
+        assert [list(names) for names in heard] == [["t"], ["t"], ["t"], []]
+        await broker.controller.replace_configs([(topic_resource("t"), [("good", "1")])])
+        assert len(heard) == 4
+
+    on_broker(story)
+
+
+def test_new_defaults_reach_all_logs():
+    async def story(broker):
+        await broker.create("t", 2)
+        broker.replicas._config_of = lambda topic, overrides: LogConfig(max_message_bytes=77)
+        broker.replicas.refresh_configs()
+        assert [p.log.config.max_message_bytes for p in broker.replicas] == [77, 77]
+
+    on_broker(story)
+
+
+def test_logs_of_no_topic_are_kept_as_stray():
+    async def main():
+        first = Broker()
+        await first.start()
+        await first.create("kept")
+        await first.create("gone")
+        first.logs.close()
+        await first.controller.delete_topics([TopicToDelete("gone")], timeout_ms=1)
+        await first.store.close()
+        second = Broker(first.files, first.tree)
+        await second.start()
+        leftover = [log.topic for log in second.logs]
+        strays = second.replicas.set_strays_aside()
+        assert strays == leftover.count("gone")
+        assert [log.topic for log in second.logs] == ["kept"]
+
+    asyncio.run(main())
+
+
+def test_stray_directories_are_renamed():
+    async def main():
+        broker = Broker()
+        broker.logs.get_or_create("nobody", 0, UNKNOWN_ID)
+        await broker.start()
+        await broker.create("t")
+        assert broker.replicas.set_strays_aside() == 1
+        assert broker.replicas.set_strays_aside() == 0
+        assert [name for name in broker.files.list_dir("/logs") if "-stray" in name]
+        assert broker.logs.get("t", 0) is not None
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("partitions", [40])
+def test_the_loop_gets_its_turn_while_many_logs_are_made(partitions):
+    async def story(broker):
+        turns = 0
+        done = False
+
+        async def others():
+            nonlocal turns
+            while not done:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.ensure_future(others())
+        await broker.create("t", partitions)
+        done = True
+        await task
+        assert turns >= partitions
+
+    on_broker(story)
