@@ -65,12 +65,12 @@ def run_part(
     name: str, sides: Sequence[brokers.Broker], plan: Plan, columns: list[str], measured: list[Row]
 ) -> None:
     """Measure one part and print its rows as they come."""
-    section = ""
+    section, shown = "", columns
     for row in PARTS[name](sides, plan):
         measured.append(row)
-        shown = [*columns, report.FLOOR]
         if row.section != section:
             section = row.section
+            shown = [*columns, report.FLOOR] if report.FLOOR in row.samples else columns
             print(f"\n{section}\n{report.header(shown)}", flush=True)
         print(report.line(row, shown), flush=True)
 

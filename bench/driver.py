@@ -112,7 +112,17 @@ def drive(
     max_request_bytes: int = 0,
 ) -> Totals:
     """Run the load for `seconds`, or until `max_request_bytes` were acknowledged."""
-    connections = [_open(address, ring, check) for ring in rings]
+    connections: list[_Connection] = []
+    try:
+        for ring in rings:
+            connections.append(_open(address, ring, check))
+        return _drive(connections, depth, seconds, max_request_bytes)
+    finally:
+        for c in connections:
+            c.sock.close()
+
+
+def _drive(connections: Sequence[_Connection], depth: int, seconds: float, max_request_bytes: int) -> Totals:
     poll = select.epoll()
     by_fd = {c.sock.fileno(): c for c in connections}
     for fd in by_fd:
@@ -124,7 +134,8 @@ def drive(
             poll.modify(c.sock.fileno(), select.EPOLLIN | select.EPOLLOUT)
     answers = total = 0
     end = start + seconds
-    max_answers = max_request_bytes // rings[0].size if max_request_bytes else 1 << 62
+    request_bytes = connections[0].ring.size
+    max_answers = max_request_bytes // request_bytes if max_request_bytes else 1 << 62
     while time.perf_counter() < end and answers < max_answers:
         for fd, events in poll.poll(0.2):
             c = by_fd[fd]
@@ -145,7 +156,7 @@ def drive(
     poll.close()
     for c in connections:
         _drain(c, depth, buffer)
-    return Totals(answers, total, answers * rings[0].size, took, depth * len(connections))
+    return Totals(answers, total, answers * request_bytes, took, depth * len(connections))
 
 
 def _open(address: tuple[str, int], ring: Ring, check: Callable[[bytes], object]) -> _Connection:
@@ -173,6 +184,5 @@ def _drain(c: _Connection, depth: int, buffer: bytearray) -> None:
         extra = len(c.sock.recv(1))
     except BlockingIOError:
         extra = 0
-    c.sock.close()
     if left or extra:
         raise RuntimeError("answers differ in size: the broker refused or cut some of them")

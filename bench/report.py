@@ -11,13 +11,14 @@ from bench.rounds import Row
 
 FLOOR = "floor"
 LABEL_WIDTH = 44
-COLUMN_WIDTH = 21
+COLUMN_WIDTH = 26
 
 
 def header(columns: Sequence[str]) -> str:
     """The line above a section."""
     names = "".join(f"{name:>{COLUMN_WIDTH}}" for name in columns)
-    return f"{'':{LABEL_WIDTH}}{names}{'ratio':>8}{'CPU':>20}"
+    of_floor = f"{'of floor':>10}" if FLOOR in columns else ""
+    return f"{'':{LABEL_WIDTH}}{names}{'ratio':>8}{of_floor}{'CPU':>20}"
 
 
 def line(row: Row, columns: Sequence[str]) -> str:
@@ -27,6 +28,9 @@ def line(row: Row, columns: Sequence[str]) -> str:
         text += f"{_figure(row, column):>{COLUMN_WIDTH}}"
     ratio = ratio_of(row, columns)
     text += f"{'' if ratio is None else format(ratio, '.2f') + 'x':>8}"
+    if FLOOR in columns:
+        first, floor = row.value(columns[0]), row.value(FLOOR)
+        text += f"{format(first / floor, '.2f') if first and floor else '':>10}"
     costs = [row.cpu(column) for column in columns]
     known = [format(cost, ".3g") for cost in costs if cost is not None]
     if known:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.headers import RequestHeader, decode_response_header, encode_request_header
-from protocol.records.batch import Record
+from protocol.records.batch import HEADER_SIZE, Record
 from protocol.records.builder import build_batch
 
 PRODUCE_VERSION = 9
@@ -22,6 +22,7 @@ FETCH_VERSION = 12
 CORRELATION_ID = 7
 CLIENT_ID = "bench"
 TIMEOUT_MS = 10_000
+LEAST_OVERHEAD_BYTES = 7  # of a record without key and headers
 _LENGTH = struct.Struct(">i")
 
 
@@ -47,9 +48,9 @@ def make_batch(record_bytes: int, records: int, now_ms: int) -> Batch:
 
 def batch_of_size(record_bytes: int, most_bytes: int, now_ms: int) -> Batch:
     """The largest batch of such records that is at most `most_bytes` long with its header."""
-    records = max(1, (most_bytes - 61) // (record_bytes + 12))
-    while len((batch := make_batch(record_bytes, records, now_ms)).data) > most_bytes:
-        records -= 1
+    records = max(1, (most_bytes - HEADER_SIZE) // (record_bytes + LEAST_OVERHEAD_BYTES))
+    while (excess := len((batch := make_batch(record_bytes, records, now_ms)).data) - most_bytes) > 0:
+        records -= max(1, excess // (2 * record_bytes))
     return batch
 
 
