@@ -101,8 +101,10 @@ def check_produced_batch(
     end = at + size
     if count == 1:
         after, high, sequential, _ = walk_record(buf, begin, end, 0)
+        if after == begin:
+            raise wrong_count(0, 1)
         if after != end:
-            raise wrong_count(0 if after == begin else 1, 1)
+            raise wrong_count(1, 1)
     else:
         high, sequential = walk_records(buf, begin, end, count)
     half = (high + 1) >> 1  # no time is farther than this from the first

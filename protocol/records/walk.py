@@ -132,7 +132,7 @@ def scan(
         index += 1
         if wait:
             wait -= 1
-        elif runs is not None and stop - index >= LEAST_RUN:
+        elif runs is not None and sequential and stop - index >= LEAST_RUN:
             stride = after - at
             begun = index
             run, raw, null = runs.count_run(buf, at, end, stride, index, stop)
