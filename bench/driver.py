@@ -114,8 +114,7 @@ def drive(
     """Run the load for `seconds`, or until `max_request_bytes` were acknowledged."""
     connections: list[_Connection] = []
     try:
-        for ring in rings:
-            connections.append(_open(address, ring, check))
+        connections.extend(_open(address, ring, check) for ring in rings)
         return _drive(connections, depth, seconds, max_request_bytes)
     finally:
         for c in connections:
@@ -161,8 +160,12 @@ def _drive(connections: Sequence[_Connection], depth: int, seconds: float, max_r
 
 def _open(address: tuple[str, int], ring: Ring, check: Callable[[bytes], object]) -> _Connection:
     sock = connect(*address)
-    answer = call(sock, ring.first)
-    check(answer)
+    try:
+        answer = call(sock, ring.first)
+        check(answer)
+    except BaseException:
+        sock.close()
+        raise
     sock.setblocking(False)
     return _Connection(sock, ring, len(answer))
 

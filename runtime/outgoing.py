@@ -88,7 +88,8 @@ class Outgoing:
         self._queued_bytes = 0
         self._warm_bytes = 0  # at the head of the queue, found in the page cache and not sent yet
         self._dup = -1
-        self._full = self._armed = self._waiting = self._finishing = self._closed = False
+        self._full = transport.get_write_buffer_size() > 0  # written before this object came
+        self._armed = self._waiting = self._finishing = self._closed = False
 
     @property
     def busy(self) -> bool:
