@@ -78,14 +78,11 @@ class Workers:
         """Run `function(*args)` in a worker. Raises what it raises, or WorkerCrashed."""
         request = pickle.dumps((function, args), pickle.HIGHEST_PROTOCOL)
         async with self._turns:
-            if self._closed:
-                raise WorkerCrashed("the workers are closed")
+            self._check_open()
             worker = self._free.pop() if self._free else await _start()
-            if self._closed:  # meanwhile
-                worker.kill()
-                raise WorkerCrashed("the workers are closed")
             self._running[worker] = None
             try:
+                self._check_open()  # it may have been closed meanwhile
                 good, result = await worker.call(request)
             except BaseException:  # also a cancelled caller: the answer would come to the next call
                 worker.kill()
@@ -98,6 +95,10 @@ class Workers:
             value: _T = result
             return value
         raise result
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise WorkerCrashed("the workers are closed")
 
     async def aclose(self) -> None:
         """End all workers; calls in progress fail with WorkerCrashed."""

@@ -335,6 +335,40 @@ def test_a_cold_read_that_fails_ends_the_connection(loop, files, tmp_path, caplo
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+def test_made_late_it_does_not_overtake_what_the_transport_holds(loop, files, tmp_path):
+    class Late(Side):
+        outgoing = None
+
+        def connection_made(self, transport):
+            self.transport = transport
+            for _ in range(30):
+                transport.write(bytes(20_000))  # uvloop keeps these until the turn ends
+            self.outgoing = Outgoing(transport, asyncio.get_running_loop())
+            self.made.set_result(self)
+
+        def pause_writing(self):
+            if self.outgoing is not None:
+                self.outgoing.pause_writing()
+
+    async def main():
+        running = asyncio.get_running_loop()
+        made = running.create_future()
+        listener = await LoopNetwork(running).listen(
+            "127.0.0.1", 0, lambda: Late(made, True), send_buffer_bytes=102400
+        )
+        client = await connect(listener.address)
+        side = await made
+        handle, data = make_file(files, tmp_path / "a", 300_000)
+        side.outgoing.send([b"h", FileRegion(handle, 0, 300_000)])
+        assert await read_exactly(client, 900_001) == bytes(600_000) + b"h" + data
+        client.close()
+        await side.lost
+        listener.close()
+
+    run_on(loop, main())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_idle_it_owns_no_buffer(loop):
     async def main():
         side, client = await pair()
