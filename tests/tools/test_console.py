@@ -1,0 +1,136 @@
+"""`ottla console-producer` and `ottla console-consumer` beside Kafka's, on Ottla and on Apache Kafka."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.support.tools import assert_same, kafka_tool, ottla_tool
+
+_names = itertools.count(1)
+
+EVERYTHING = tuple(
+    part
+    for field in ("timestamp", "partition", "offset", "epoch", "headers", "key", "value")
+    for part in ("--formatter-property", f"print.{field}=true")
+)
+
+
+@pytest.fixture
+def option(either_broker) -> tuple[str, str]:
+    """--bootstrap-server of the broker at hand."""
+    return ("--bootstrap-server", either_broker.bootstrap_servers)
+
+
+@pytest.fixture
+def topic(option) -> str:
+    """A new topic with one partition."""
+    name = f"console-{next(_names)}"
+    assert ottla_tool("topics", *option, "--create", "--topic", name, "--partitions", "1").returncode == 0
+    return name
+
+
+READER_CASES = {
+    "lines": ((), "one\ntwo\n\nno newline at the end"),
+    "line endings": ((), "crlf\r\ncr\rlf\nü€\n"),
+    "keys": (("parse.key=true",), "k1\tv1\nk2\tv2\textra\n\tempty key\n"),
+    "key missing": (("parse.key=true",), "k\tv\nnokey\n"),
+    "key missing, ignored": (("parse.key=true", "ignore.error=true"), "nokey\n"),
+    "headers, nulls": (
+        ("parse.key=true", "key.separator=:", "parse.headers=true", "null.marker=NULL"),
+        "h1:v1,h2:v2\tk:v\nNULL\tk:v\nh:NULL\tNULL:NULL\n",
+    ),
+    "headers broken": (("parse.headers=true",), "h:v\tfine\nbad\tv\n"),
+    "headers missing": (("parse.headers=true",), "novalue\n"),
+}
+
+
+@pytest.mark.parametrize(("properties", "lines"), READER_CASES.values(), ids=READER_CASES)
+def test_both_producers_make_the_same_records_of_the_same_lines(option, topic, properties, lines) -> None:
+    settings = [part for each in properties for part in ("--reader-property", each)]
+    codes = []
+    for tool in (ottla_tool, kafka_tool):
+        done = tool("console-producer", *option, "--topic", topic, *settings, stdin=lines)
+        codes.append((done.returncode, done.stdout))
+    assert codes[0] == codes[1]
+    shown = ("--formatter-property", "print.headers=true", "--formatter-property", "print.key=true")
+    read = ottla_tool(
+        "console-consumer", *option, "--topic", topic, "--from-beginning", "--timeout-ms", "600", *shown
+    )
+    records = read.stdout.splitlines()
+    half = len(records) // 2
+    assert records[:half] == records[half:]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_kafkas_consumer_reads_what_our_producer_writes_in_each_codec(option, topic, codec) -> None:
+    lines = "".join(f"line {number} of some text that repeats\n" for number in range(300))
+    done = ottla_tool(
+        "console-producer", *option, "--topic", topic, "--compression-codec", codec, stdin=lines
+    )
+    assert done.returncode == 0
+    where = ("--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages", "300")
+    assert assert_same("console-consumer", *option, *where) == lines
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--offset", "earliest", "--max-messages", "4", *EVERYTHING),
+        (
+            "--offset",
+            "1",
+            "--max-messages",
+            "3",
+            *EVERYTHING,
+            *("--formatter-property", "key.separator=|", "--formatter-property", "null.literal=NIL"),
+            *("--formatter-property", "line.separator=;", "--formatter-property", "headers.separator=/"),
+        ),
+        ("--from-beginning", "--max-messages", "2"),
+        ("--timeout-ms", "500"),
+        ("--offset", "9999", "--timeout-ms", "500"),
+        ("--offset", "abc"),
+        ("--offset", "-3"),
+        ("--offset", "earliest", "--from-beginning"),
+        (
+            "--offset",
+            "earliest",
+            "--formatter",
+            "org.apache.kafka.tools.consumer.NoOpMessageFormatter",
+            "--max-messages",
+            "2",
+        ),
+        ("--offset", "earliest", "--formatter", "nope", "--max-messages", "2"),
+        ("--offset", "earliest", "--property", "print.offset=true", "--max-messages", "2"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:4]),
+)
+def test_both_consumers_print_the_same(option, topic, arguments) -> None:
+    lines = "h1:a,h2:b\tk1\tv1\nNULL\tNULL\tv2\nh:NULL\tk3\tNULL\nh:v\tk4\tv4\n"
+    settings = ("--reader-property", "parse.key=true", "--reader-property", "parse.headers=true")
+    marker = ("--reader-property", "null.marker=NULL")
+    sent = kafka_tool("console-producer", *option, "--topic", topic, *settings, *marker, stdin=lines)
+    assert sent.returncode == 0
+    assert_same("console-consumer", *option, "--topic", topic, "--partition", "0", *arguments)
+
+
+def test_both_producers_send_the_same_key_to_the_same_partition(option) -> None:
+    topic = f"console-{next(_names)}"
+    assert ottla_tool("topics", *option, "--create", "--topic", topic, "--partitions", "5").returncode == 0
+    lines = "".join(f"key-{number}-{'x' * (number % 9)}\t{number}\n" for number in range(200))
+    for tool in (ottla_tool, kafka_tool):
+        done = tool(
+            "console-producer", *option, "--topic", topic, "--reader-property", "parse.key=true", stdin=lines
+        )
+        assert done.returncode == 0
+    shown = ("--formatter-property", "print.partition=true", "--formatter-property", "print.key=true")
+    read = ottla_tool(
+        "console-consumer", *option, "--topic", topic, "--from-beginning", "--max-messages", "400", *shown
+    )
+    placed: dict[str, list[str]] = {}
+    for line in read.stdout.splitlines():
+        partition, key, _ = line.split("\t")
+        placed.setdefault(key, []).append(partition)
+    assert len(placed) == 200
+    assert all(len(partitions) == 2 and len(set(partitions)) == 1 for partitions in placed.values())
