@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from protocol.errors import ErrorCode
 from replication.epoch_fence import check_leader_epoch
 from replication.metadata.image import NO_LEADER, PartitionImage
-from storage.errors import AppendRefused, StorageFailed
+from storage.errors import AppendRefused
 
 if TYPE_CHECKING:
     from replication.fetch_sessions import FetchSession, Watch
@@ -43,7 +43,6 @@ class Partition:
     because their order is the order of service."""
 
     __slots__ = (
-        "_failures",
         "index",
         "is_leader",
         "isr",
@@ -71,7 +70,6 @@ class Partition:
         self.isr: tuple[int, ...] = ()
         self.replicas: tuple[int, ...] = ()
         self.removed = False
-        self._failures = log.failures
         self.waiters: dict[Waiter, None] = {}
         self.watches: dict[Watch, None] = {}
 
@@ -153,23 +151,14 @@ class Partition:
         return self.log.append_as_leader(checked, self.leader_epoch, now_ms)
 
     def write_pending(self) -> None:
-        """Write what is staged, then let it be seen. Raises StorageFailed; then it was not appended.
+        """Write what is staged, then let it be seen. Raises StorageFailed; then none of it was appended.
 
-        A roll in the middle of a turn writes, too; where that failed, what was staged before it is gone
-        although the rest of the turn could be written. The whole turn is then refused: telling a client of a
-        failure that was none makes it send again, the reverse would lose records."""
-        log = self.log
-        try:
-            log.write_pending()
-        except StorageFailed:
-            self._failures = log.failures
-            raise
+        A roll in the middle of a turn writes, too, and may fail: whoever staged before it sees by
+        `log.failures`, compared with its value at the time of staging, that his batch is gone."""
+        self.log.write_pending()
         self._advance_high_watermark()
         if self.watches:
             self.tell_watches()
-        if log.failures != self._failures:
-            self._failures = log.failures
-            raise StorageFailed(f"a write to {self} failed in this turn", offline=log.directory.offline)
 
     def committed(self, last_offset: int) -> ErrorCode | None:
         """What acks=all is told about a written batch: None while it waits for replicas, NONE when every

@@ -40,6 +40,7 @@ class ProduceResult:
     __slots__ = (
         "base_offset",
         "error",
+        "failures",
         "last_offset",
         "log_append_time_ms",
         "log_start_offset",
@@ -49,6 +50,7 @@ class ProduceResult:
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
+        self.failures = partition.log.failures
         self.error = ErrorCode.NONE
         self.message: str | None = None
         self.base_offset = self.last_offset = self.log_append_time_ms = self.log_start_offset = -1
@@ -84,6 +86,7 @@ def append(
         result.base_offset, result.last_offset = appended.base_offset, appended.last_offset
         result.log_append_time_ms = appended.log_append_time_ms
         result.log_start_offset = partition.log.start_offset
+        result.failures = partition.log.failures
         turn.stage(partition)
         staged.append(result)
     if not staged:
@@ -100,9 +103,8 @@ def _written(
     purgatory: ProducePurgatory,
     done: Done,
 ) -> None:
-    """A failed write cut the log back, so that the batch's offsets lie beyond its end."""
     for result in staged:
-        if result.partition.log.end_offset <= result.last_offset:
+        if result.partition.log.failures != result.failures:
             result.refuse(ErrorCode.KAFKA_STORAGE_ERROR, f"the write to {result.partition} failed")
     if acks == ACKS_ALL:
         purgatory.wait(results, timeout_ms, done)

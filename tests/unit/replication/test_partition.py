@@ -50,20 +50,6 @@ def test_a_failed_write_leaves_nothing_and_moves_nothing():
     assert partition.log.high_watermark == 3
 
 
-def test_a_write_that_failed_within_the_turn_fails_the_turn():
-    files = SimFileSystem()
-    partition = make(files, segment_bytes=400)
-    partition.append(checked(batch(1, size=200)), 1, 0)
-    files.fail_next("append", 28, ".log")
-    with pytest.raises(StorageFailed):
-        partition.append(checked(batch(1, size=200)), 1, 0)
-    partition.append(checked(batch(1, size=20)), 1, 0)
-    with pytest.raises(StorageFailed):
-        partition.write_pending()
-    partition.append(checked(batch(1)), 1, 0)
-    partition.write_pending()
-
-
 @pytest.mark.parametrize(
     ("isr", "replicas", "min_isr", "acks", "error"),
     [
