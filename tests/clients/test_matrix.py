@@ -10,6 +10,7 @@ import re
 
 import pytest
 
+from protocol.records.batch import read_header
 from tests.clients.conftest import PARTITIONS, Matrix
 from tests.clients.datasets import FLIGHTS, Row
 from tests.clients.readers import READERS, Seen
@@ -22,17 +23,17 @@ pytestmark = pytest.mark.xdist_group("client-matrix")
 STORED_CODEC = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 
-def check(matrix: Matrix, topic: str, seen: Seen) -> None:
+def check(matrix: Matrix, seen: Seen) -> None:
     """Every record once, in order, at consecutive offsets, with the bytes that were sent."""
-    for partition, expected in enumerate(matrix.topics[topic]):
-        offsets = [offset for offset, _ in seen[partition]]
-        assert offsets == list(range(len(expected)))
-        assert [row for _, row in seen[partition]] == expected
+    assert seen.keys() == matrix.topics.keys()
+    for topic, partitions in matrix.topics.items():
+        for partition, expected in enumerate(partitions):
+            assert [offset for offset, _ in seen[topic][partition]] == list(range(len(expected)))
+            assert [row for _, row in seen[topic][partition]] == expected
 
 
 def read_all(matrix: Matrix, reader: str) -> None:
-    for topic in matrix.topics:
-        check(matrix, topic, READERS[reader](matrix.broker.bootstrap_servers, topic, PARTITIONS))
+    check(matrix, READERS[reader](matrix.broker.bootstrap_servers, list(matrix.topics), PARTITIONS))
 
 
 def test_the_cells_hold_every_flight_once(matrix: Matrix) -> None:
@@ -45,8 +46,9 @@ def test_the_cells_hold_every_flight_once(matrix: Matrix) -> None:
 @pytest.mark.parametrize("library", WRITERS)
 def test_batches_are_stored_in_the_codec_of_the_producer(matrix: Matrix, library: str, codec: str) -> None:
     with WireClient(matrix.broker.bootstrap_servers) as client:
-        stored = client.stored_codecs(matrix.topic(library, codec), partition=0)
-    assert stored == {STORED_CODEC[codec]}
+        headers = [read_header(batch) for batch in client.stored_batches(matrix.topic(library, codec))]
+    # librdkafka sends a batch of few records plain where compression would make it larger.
+    assert {header.codec for header in headers if header.record_count > 10} == {STORED_CODEC[codec]}
 
 
 @pytest.mark.parametrize(

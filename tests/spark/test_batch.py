@@ -99,7 +99,7 @@ def test_the_sink_writes_what_other_clients_read(spark: SparkSession, broker: Ot
     expected = {(bytes(r["key"]), bytes(r["value"]), len(r["headers"])) for r in written.collect()}
     writer = written.write.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
     writer.option("includeHeaders", "true").save()
-    seen = read_with_confluent(broker.bootstrap_servers, "copied", PARTITIONS)
-    records = [row for rows in seen.values() for _, row in rows]
+    seen = read_with_confluent(broker.bootstrap_servers, ["copied"], PARTITIONS)["copied"]
+    records = [row for rows in seen for _, row in rows]
     assert len(records) == 5000
     assert {(row.key, row.value, len(row.headers)) for row in records} == expected
