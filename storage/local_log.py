@@ -125,8 +125,12 @@ class LocalLog:
         return due
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
-        """Remove every batch that ends at or above `offset`, which lies above the first base."""
-        self.set_aside([s for s in self.segments if s.base_offset > offset], now_ms)
+        """Remove every batch that ends at or above `offset`, which lies above the first base.
+
+        Syncs what it did: records that were cut off must not come back beside their successors.
+        """
+        gone = [s for s in self.segments if s.base_offset > offset]
+        self.set_aside(gone, now_ms)
         active = self.segments.active
         active.activate()
         found = active.locate(offset)
@@ -134,15 +138,23 @@ class LocalLog:
             active.truncate_position(found.position)
         else:
             active.truncate_position(active.size)
+        active.handle.sync()
+        if gone:
+            self.files.sync_dir(self.directory)
         self.recovery_point = min(self.recovery_point, offset)
 
     def restart_at(self, offset: int, now_ms: int) -> None:
-        """Drop everything; one empty segment at `offset` remains, created before the last old one goes."""
+        """Drop everything; one empty segment at `offset` remains, created before the last old one goes.
+
+        Syncs the directory, as `truncate_to` does.
+        """
         old = list(self.segments)
         clash = [segment for segment in old if segment.base_offset == offset]
         self.set_aside(clash, now_ms)
         self.new_segment(offset, now_ms)
         self.set_aside([segment for segment in old if segment not in clash], now_ms)
+        self.segments.active.handle.sync()
+        self.files.sync_dir(self.directory)
         self.recovery_point = min(self.recovery_point, offset)
 
     def rename_directory(self, directory: str) -> None:

@@ -161,6 +161,7 @@ class LogDir:
         self.was_clean = self.files.exists(path)
         if self.was_clean:
             self.files.remove(path)
+            self.files.sync_dir(self.path)  # or a power cut would bring it back
         return self.was_clean
 
     def check_meta(self, cluster_id: str, node_id: int, new_directory_id: bytes) -> None:

@@ -52,6 +52,7 @@ class PartitionLog:
         "_roll_wall_ms",
         "_size_limit",
         "active",
+        "clean_end",
         "closed",
         "config",
         "directory",
@@ -106,6 +107,7 @@ class PartitionLog:
         self.in_turn = False
         self.on_written: Callable[[], None] | None = None
         self.closed = False
+        self.clean_end = -1  # the end up to which the files are as a clean stop leaves them
         self.epoch = -1  # of the last append; -1 makes the next one look
         self._forget_plan()
 
@@ -119,7 +121,7 @@ class PartitionLog:
         self.active = self.local.segments.active
         self.position = self.active.size
         self.tail.reset(end_offset, self.position)
-        self.epoch = -1
+        self.epoch = self.clean_end = -1
         self._forget_plan()
 
     @property
@@ -468,15 +470,16 @@ class PartitionLog:
         """Bring the files to the state a clean shutdown promises, and close them. Raises StorageFailed."""
         self.write_pending()
         try:
-            if self.end_offset > self.local.recovery_point:
+            if self.end_offset != self.clean_end:
                 self.active.add_final_time_entry()
-                FlushJob(self, self.end_offset + 1).run()
+                if self.end_offset > self.local.recovery_point:
+                    FlushJob(self, self.end_offset + 1).run()
+                else:  # synced before, or empty: but Kafka recovers a segment that has no index file
+                    self.active.write_indexes()
                 producers = self.producers
                 producers.map_end_offset = self.end_offset
                 producers.take_snapshot(sync=True)
                 self.local.mark_flushed(self.end_offset)
-            elif not self.local.files.exists(self.active.path(names.OFFSET_INDEX)):
-                self.active.write_indexes()  # an empty segment: Kafka recovers one that has no index
         except OSError as error:
             self.directory.fail(error)
             append.fail(self, error, "close")

@@ -42,6 +42,7 @@ def load_log(log: PartitionLog, *, clean: bool, recovery_point: int, log_start: 
     start = max(log_start, local.segments.first.base_offset)
     indexed = {names.offset_of(n) for n in found if n.endswith(names.OFFSET_INDEX)}
     incomplete = [s for s in local.segments if s.base_offset not in indexed and s.size]
+    untouched = clean and not incomplete and local.segments.active.base_offset in indexed
     if clean and not incomplete:
         end = local.segments.active.find_end_offset()
         local.recovery_point = end
@@ -60,12 +61,12 @@ def load_log(log: PartitionLog, *, clean: bool, recovery_point: int, log_start: 
         log.leader_epochs.clear()
         producers = ProducerState(local.files, local.directory)
         producers.clear(start)
-        end = start
-    if not clean:
-        log.leader_epochs.entries  # noqa: B018  (read now, so that the file is put right before it is appended to)
-    log.leader_epochs.restrict(log_start, end)
+        end, untouched = start, False
+    log.leader_epochs.restrict(start, end)
     log.adopt_producers(producers)
     log.opened(start, end)
+    if untouched:
+        log.clean_end = end
 
 
 def open_segments(local: LocalLog, found: list[str], now_ms: int) -> list[Segment]:
