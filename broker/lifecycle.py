@@ -1,7 +1,7 @@
 """The life of a broker process: start, the line that says so, signals, stop, exit code.
 
-Exit codes: 0 after a stop in good order (SIGTERM, SIGINT), 1 where the broker could not start or lost its last log
-directory. A second signal while it stops ends the process at once, as a crash would.
+Exit codes: 0 after a stop in good order (SIGTERM, SIGINT), 1 where the broker could not start or lost its
+last log directory. A second signal while it stops ends the process at once, as a crash would.
 """
 
 from __future__ import annotations

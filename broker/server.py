@@ -1,12 +1,12 @@
 """One broker, put together: what is made in which order, and taken apart in the reverse one.
 
-Start: the log directories are locked, so that no second broker touches them; the listeners are bound, so that a
-taken port is noticed before anything is written (whoever connects now waits); the metadata store is opened,
-the logs are loaded, the controller publishes the first image; then the waiting connections are served. No answer
-leaves before everything is loaded: a client must never be told that its topic does not exist.
+Start: the log directories are locked, so that no second broker touches them; the listeners are bound, so that
+a taken port is noticed before anything is written (whoever connects now waits); the metadata store is opened,
+the logs are loaded, the controller publishes the first image; then the waiting connections are served. No
+answer leaves before everything is loaded: a client must never be told that its topic does not exist.
 
-Stop: no new connections, the staged batches are written and answered, connections close, tasks end, the logs are
-synced and closed with Kafka's clean marker, the store is closed, the directories are unlocked.
+Stop: no new connections, the staged batches are written and answered, connections close, tasks end, the logs
+are synced and closed with Kafka's clean marker, the store is closed, the directories are unlocked.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Broker:
             rack=self.config.text("broker.rack") or None,
             endpoints=endpoints,
             unclean=self.logs.unclean,
-            on_disk=[
+            on_disk=(
                 LogOnDisk(
                     each.topic,
                     each.partition,
@@ -139,7 +139,7 @@ class Broker:
                     each.leader_epochs.latest_epoch,
                 )
                 for each in self.logs
-            ],
+            ),
         )
         replicas.set_strays_aside()
         Upkeep(self._env, self.config, self.logs).start()

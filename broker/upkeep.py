@@ -1,7 +1,7 @@
 """What a broker does by the clock: checkpoints, syncs that rolling left behind, removal of old files.
 
-State is read on the event loop, in one go; what waits for the disk is done by a thread. A disk that fails takes
-its log directory offline. The intervals are Kafka's: high watermarks every
+State is read on the event loop, in one go; what waits for the disk is done by a thread. A disk that fails
+takes its log directory offline. The intervals are Kafka's: high watermarks every
 `replica.high.watermark.checkpoint.interval.ms`, recovery points and log starts every
 `log.flush.offset.checkpoint.interval.ms` and `log.flush.start.offset.checkpoint.interval.ms`.
 """

@@ -1,12 +1,13 @@
 """Fetch (1), versions 0-18: read records, long polls, incremental sessions.
 
-v0-1 message format 0, v2-3 format 1 (converted here), v3 a limit for the whole answer, v4 isolation level, v5 log start
-offset, v7 sessions (KIP-227), v9 leader epoch check, v10 zstd, v11 reads from followers, v12 flexible and
-divergence, v13 topic ids, v15 replica state in a tag, v16 leader hints, v17 directory id, v18 high watermark tag.
+v0-1 message format 0, v2-3 format 1 (converted here), v3 a limit for the whole answer, v4 isolation level, v5
+log start offset, v7 sessions (KIP-227), v9 leader epoch check, v10 zstd, v11 reads from followers, v12
+flexible and divergence, v13 topic ids, v15 replica state in a tag, v16 leader hints, v17 directory id, v18
+high watermark tag.
 
-Requests that repeat without a session are served by `FetchShape`; this is the general way. A request that must wait
-parks with its connection: no task and no timer, an entry in the waiters of its partitions or its session and in
-a bucket of deadlines.
+Requests that repeat without a session are served by `FetchShape`; this is the general way. A request that
+must wait parks with its connection: no task and no timer, an entry in the waiters of its partitions or its
+session and in a bucket of deadlines.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode, MalformedMessage
 from protocol.headers import RequestHeader
-from replication.fetch import Answer, FetchParams, Row, Wanted, validate
-from replication.fetch_sessions import FetchContext, FetchSessions, PartitionKey
+from replication.fetch import Answer, FetchParams, PartitionKey, Row, Wanted, validate
+from replication.fetch_sessions import FetchContext, FetchSessions
 from replication.partition import Partition
 from runtime.files import FileRegion
 
@@ -101,7 +102,14 @@ class FetchHandler:
         self._max_bytes = context.config.integer("fetch.max.bytes")
 
     def serve(
-        self, connection: Connection, header: RequestHeader, buf: bytearray, at: int, body: int, end: int, own: bool
+        self,
+        connection: Connection,
+        header: RequestHeader,
+        buf: bytearray,
+        at: int,
+        body: int,
+        end: int,
+        own: bool,
     ) -> bool:
         """See `HotHandler`."""
         request, _ = m.FetchRequest.decode(header.api_version, buf, body, end)
@@ -214,7 +222,11 @@ class FetchHandler:
     def _refuse_zstd(self, rows: list[Row], version: int) -> None:
         for row in rows:
             partition = self._context.replicas.wanted_partition(row.wanted)
-            if row.length and isinstance(partition, Partition) and unsupported_zstd(row, partition.log.config):
+            if (
+                row.length
+                and isinstance(partition, Partition)
+                and unsupported_zstd(row, partition.log.config)
+            ):
                 _fail(row, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 
     def _convert(self, connection: Connection, header: RequestHeader, rows: list[Row]) -> None:

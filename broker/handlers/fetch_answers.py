@@ -1,9 +1,10 @@
 """Answers to Fetch, v0-18, as a list of parts: bytes, and slices of files that go out by sendfile.
 
-The codec encodes whole messages in memory; records that stay in a file need the bytes around them only, so this
-layout is written by hand and a test compares it with the codec at every version. v1 throttle time, v4 last
-stable offset and aborted transactions, v5 log start offset, v7 error and session, v11 preferred replica, v12
-flexible with diverging epoch (tag 0) and current leader (tag 1), v13 topic ids, v16 node endpoints (tag 0).
+The codec encodes whole messages in memory; records that stay in a file need the bytes around them only, so
+this layout is written by hand and a test compares it with the codec at every version. v1 throttle time, v4
+last stable offset and aborted transactions, v5 log start offset, v7 error and session, v11 preferred replica,
+v12 flexible with diverging epoch (tag 0) and current leader (tag 1), v13 topic ids, v16 node endpoints (tag
+0).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from runtime.files import Buffer, FileRegion
 
 FLEXIBLE_FROM = 12
 IDS_FROM = 13
+
 
 def encode_fetch(
     version: int,
@@ -141,10 +143,10 @@ def _text(flexible: bool, text: str) -> bytes:
 class FetchTemplate(NamedTuple):
     """The successful answer for one partition without a session.
 
-    `pack(size, correlation_id, head, high_watermark, last_stable_offset, log_start_offset, between[, length])` writes
-    everything before the records; v4 has no log start offset. In flexible versions the length, a varint, follows
-    apart. `tail` follows the records. `size` is that of the frame without records, its length varint and the
-    four bytes in front.
+    `pack(size, correlation_id, head, high_watermark, last_stable_offset, log_start_offset, between[,
+    length])` writes everything before the records; v4 has no log start offset. In flexible versions the
+    length, a varint, follows apart. `tail` follows the records. `size` is that of the frame without records,
+    its length varint and the four bytes in front.
     """
 
     pack: Callable[..., bytes]
@@ -154,7 +156,9 @@ class FetchTemplate(NamedTuple):
     size: int
 
 
-def fetch_template(version: int, name: str, topic_id: bytes, index: int, committed: bool) -> FetchTemplate | None:
+def fetch_template(
+    version: int, name: str, topic_id: bytes, index: int, committed: bool
+) -> FetchTemplate | None:
     """A template for v4 and later; None if the marks cannot be told apart from the name."""
     partition = m.FetchResponse.PartitionData(
         partition_index=index,

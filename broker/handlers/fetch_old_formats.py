@@ -1,7 +1,7 @@
 """Answers for clients that do not know the newest record format: conversion, and what cannot be converted.
 
-Fetch v0-1 carries messages of format 0, v2-3 of format 1 (protocol.md 3.6); zstd exists for v10 and later only.
-Conversion reads the slice and decompresses it, so it runs in a thread.
+Fetch v0-1 carries messages of format 0, v2-3 of format 1 (protocol.md 3.6); zstd exists for v10 and later
+only. Conversion reads the slice and decompresses it, so it runs in a thread.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """A Fetch request that repeats itself: no session, one topic, one partition, everything but the offset known.
 
-Two `startswith` replace decoding: the bytes between correlation id and fetch offset, and those behind it. A Struct
-compiled for the shape writes the answer's head. A long poll is the connection itself in the partition's waiters and in
-a bucket of deadlines, without a task or a timer; when it is woken, or too late, the request is simply run again
-from its own bytes, which the connection still holds.
+Two `startswith` replace decoding: the bytes between correlation id and fetch offset, and those behind it. A
+Struct compiled for the shape writes the answer's head. A long poll is the connection itself in the
+partition's waiters and in a bucket of deadlines, without a task or a timer; when it is woken, or too late,
+the request is simply run again from its own bytes, which the connection still holds.
 
-A shape exists for v10 and later (older answers may need a look at the batches) and for consumers only; it holds for one generation of
-the hub. Anything unusual (offset out of range, an epoch to check, a cold log) goes to the general way.
+A shape exists for v10 and later (older answers may need a look at the batches) and for consumers only; it
+holds for one generation of the hub. Anything unusual (offset out of range, an epoch to check, a cold log)
+goes to the general way.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class FetchShape:
         "api",
         "before",
         "following",
-    )  # fmt: skip
+    )
 
     def __init__(
         self,

@@ -19,7 +19,9 @@ class Endpoint(NamedTuple):
 
 
 def current_leader(image: ClusterImage, topic: str, topic_id: bytes, index: int) -> tuple[int, int] | None:
-    """(leader id, leader epoch) of a partition named by name or id; None if it is unknown or has no leader."""
+    """(leader id, leader epoch) of a partition named by name or id; None if it is unknown or has no
+    leader.
+    """
     found = image.topics.get(topic) if topic else image.topics_by_id.get(topic_id)
     if found is None or not 0 <= index < len(found.partitions):
         return None

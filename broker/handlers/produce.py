@@ -1,12 +1,12 @@
 """Produce (0), versions 0-13: append batches to partitions.
 
-v0-2 message sets of the old formats are converted, v3 transactional id and exactly one batch of the new format
-a partition, v7 zstd, v9 flexible, v13 topic ids. acks 0: no answer, the connection closes if anything is refused.
-acks 1: answered when the leader has written, acks -1: when every in-sync replica has.
+v0-2 message sets of the old formats are converted, v3 transactional id and exactly one batch of the new
+format a partition, v7 zstd, v9 flexible, v13 topic ids. acks 0: no answer, the connection closes if anything
+is refused. acks 1: answered when the leader has written, acks -1: when every in-sync replica has.
 
-Requests that repeat are served by `ProduceShape`; this is the general way: decode, find each partition, check each
-batch, stage it, answer after the turn's write. Partitions are independent, some may fail. A request with a batch that
-is long to check waits, with its connection, for a thread.
+Requests that repeat are served by `ProduceShape`; this is the general way: decode, find each partition, check
+each batch, stage it, answer after the turn's write. Partitions are independent, some may fail. A request with
+a batch that is long to check waits, with its connection, for a thread.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode, InvalidRecords
 from protocol.headers import RequestHeader
 from protocol.primitives import uvarint
-from protocol.records.check_legacy import check_produced_set
 from protocol.records.check import Checked, check_produced_batch, takes_long
+from protocol.records.check_legacy import check_produced_set
 from replication.delayed_produce import ProducePurgatory
 from replication.partition import ACKS_ALL
 from replication.partition import Partition as Replica
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 BATCHES_FROM: Final = 3
 IDS_FROM: Final = 13
+INLINE_SET_BYTES: Final = 1024  # larger sets of the old formats are converted in a thread
 ADMIN_CLIENT: Final = "__admin_client"
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 TRANSACTIONAL_BIT: Final = 0x10
@@ -60,8 +61,16 @@ class ProduceRequestState:
     """One request on its way: what was staged for it, and the place of its answer."""
 
     __slots__ = (
-        "_connection", "_header", "_position", "_purgatory", "acks", "entries", "response", "staged", "timeout_ms",
-    )  # fmt: skip
+        "_connection",
+        "_header",
+        "_position",
+        "_purgatory",
+        "acks",
+        "entries",
+        "response",
+        "staged",
+        "timeout_ms",
+    )
 
     def __init__(
         self,
@@ -90,7 +99,9 @@ class ProduceRequestState:
         except InvalidRecords as error:
             self._refuse(answer, error.error, str(error))
             answer.record_errors = [
-                m.ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+                m.ProduceResponse.BatchIndexAndErrorMessage(
+                    batch_index=index, batch_index_error_message=message
+                )
                 for index, message in error.record_errors
             ]
             return
@@ -127,7 +138,12 @@ class ProduceRequestState:
             turn.after_write(self._finish)
 
     def failed(
-        self, replica: Replica, connection: Connection, position: int, correlation_id: int, error: StorageFailed
+        self,
+        replica: Replica,
+        connection: Connection,
+        position: int,
+        correlation_id: int,
+        error: StorageFailed,
     ) -> None:
         """See `Turn`: the write of what was staged failed."""
         self._refuse(self.staged[position].answer, error.error, str(error))
@@ -198,14 +214,19 @@ class ProduceHandler:
         self._context, self._purgatory = context, purgatory
 
     def serve(
-        self, connection: Connection, header: RequestHeader, buf: bytearray, at: int, body: int, end: int, own: bool
+        self,
+        connection: Connection,
+        header: RequestHeader,
+        buf: bytearray,
+        at: int,
+        body: int,
+        end: int,
+        own: bool,
     ) -> bool:
         """See `HotHandler`."""
         version = header.api_version
         request, _ = m.ProduceRequest.decode(version, buf, body, end)
-        state = ProduceRequestState(
-            connection, header, self._purgatory, request.acks, request.timeout_ms
-        )
+        state = ProduceRequestState(connection, header, self._purgatory, request.acks, request.timeout_ms)
         slow = False
         for topic in request.topic_data:
             answers: list[Partition] = []
@@ -219,8 +240,9 @@ class ProduceHandler:
                     answers.append(entry.answer)
                     records = entry.records
                     slow = slow or (
-                        (version < BATCHES_FROM and len(records) > 1024)
-                        or takes_long(records, 0, len(records), entry.replica.log.config.rules())
+                        takes_long(records, 0, len(records), entry.replica.log.config.rules())
+                        if version >= BATCHES_FROM
+                        else len(records) > INLINE_SET_BYTES
                     )
                 else:
                     answers.append(entry)
@@ -252,13 +274,20 @@ class ProduceHandler:
             return refused(index, replica, replica.message)
         if replica.topic in INTERNAL_TOPICS and header.client_id != ADMIN_CLIENT:
             return refused(
-                index, ErrorCode.INVALID_TOPIC_EXCEPTION, f"the topic {replica.topic} is internal to the broker"
+                index,
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"the topic {replica.topic} is internal to the broker",
             )
         records = wanted.records
         if records is None:
             return refused(index, ErrorCode.INVALID_REQUEST, "the request has no records for this partition")
         view = memoryview(records)
-        if header.api_version >= BATCHES_FROM and len(view) > 22 and view[16] == 2 and view[22] & TRANSACTIONAL_BIT:
+        if (
+            header.api_version >= BATCHES_FROM
+            and len(view) > 22
+            and view[16] == 2
+            and view[22] & TRANSACTIONAL_BIT
+        ):
             return self._refuse_transaction(index, request, header)
         return Entry(replica, Partition(index=index), view)
 
@@ -287,7 +316,8 @@ class ProduceHandler:
             entry.records = memoryview(bytes(entry.records))  # the receive buffer is used again meanwhile
         connection.waiting = IN_THREAD
         connection.hub.env.tasks.spawn(
-            f"produce checks of {connection.peer}", self._check_in_thread(connection, header.api_version, state)
+            f"produce checks of {connection.peer}",
+            self._check_in_thread(connection, header.api_version, state),
         )
 
     async def _check_in_thread(
@@ -361,7 +391,9 @@ class ProduceHandler:
 
 
 def _check(entry: Entry, version: int, now_ms: int) -> Checked | None:
-    """Check one partition's records, in memory of their own: the receive buffer is used again before the write."""
+    """Check one partition's records, in memory of their own: the receive buffer is used again before the
+    write.
+    """
     batch = bytearray(entry.records)
     rules = entry.replica.log.config.rules()
     if version < BATCHES_FROM:

@@ -1,7 +1,7 @@
 """Answers to Produce, v0-13: built by the codec, and as templates for requests that repeat.
 
-v1 throttle time, v2 log append time (-1 unless the topic is set to LogAppendTime), v5 log start offset, v8 record
-errors and a message, v9 flexible, v10 leader hints, v13 topic ids instead of names.
+v1 throttle time, v2 log append time (-1 unless the topic is set to LogAppendTime), v5 log start offset, v8
+record errors and a message, v9 flexible, v10 leader hints, v13 topic ids instead of names.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ NO_TIME = -1
 def refused(index: int, error: ErrorCode, message: str | None = None) -> Partition:
     """The answer for a partition that took nothing."""
     return Partition(
-        index=index, error_code=error, base_offset=-1, log_append_time_ms=NO_TIME, log_start_offset=-1,
+        index=index,
+        error_code=error,
+        base_offset=-1,
+        log_append_time_ms=NO_TIME,
+        log_start_offset=-1,
         error_message=message,
-    )  # fmt: skip
+    )
 
 
-def single_answer(version: int, correlation_id: int, name: str, topic_id: bytes, partition: Partition) -> bytes:
+def single_answer(
+    version: int, correlation_id: int, name: str, topic_id: bytes, partition: Partition
+) -> bytes:
     """A frame that answers for one partition."""
     response = m.ProduceResponse(
         responses=[Topic(name=name, topic_id=topic_id, partition_responses=[partition])]
@@ -40,8 +46,9 @@ def single_answer(version: int, correlation_id: int, name: str, topic_id: bytes,
 class AnswerTemplate(NamedTuple):
     """The successful answer for one partition: all but correlation id, base offset and log start is fixed.
 
-    Before v5 `pack(size, correlation_id, head, base_offset, tail)` makes the frame with one call of a compiled
-    Struct, from v5 on `pack(size, correlation_id, head, base_offset, middle, log_start_offset, tail)`.
+    Before v5 `pack(size, correlation_id, head, base_offset, tail)` makes the frame with one call of a
+    compiled Struct, from v5 on `pack(size, correlation_id, head, base_offset, middle, log_start_offset,
+    tail)`.
     """
 
     pack: Callable[..., bytes]
@@ -55,7 +62,11 @@ def answer_template(version: int, name: str, topic_id: bytes, index: int) -> Ans
     """A template for this topic and partition; None if the marks cannot be told apart from the name."""
     offset_mark, start_mark = MARKS[0], MARKS[1]
     partition = Partition(
-        index=index, error_code=0, base_offset=offset_mark, log_append_time_ms=NO_TIME, log_start_offset=start_mark
+        index=index,
+        error_code=0,
+        base_offset=offset_mark,
+        log_append_time_ms=NO_TIME,
+        log_start_offset=start_mark,
     )
     frame = single_answer(version, 0, name, topic_id, partition)
     has_start = version >= 5

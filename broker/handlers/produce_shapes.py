@@ -1,13 +1,15 @@
 """A Produce request that repeats itself: one topic, one partition, everything before the records known.
 
-A producer's requests to a partition are alike byte for byte between the correlation id and the length of the records: client
-id, transactional id, acks, time-out, topic and partition. One `startswith` then replaces header parsing, decoding
-and lookups; a Struct compiled for the shape writes the answer. Layouts (n = up to v8, f = v9 and later):
+A producer's requests to a partition are alike byte for byte between the correlation id and the length of the
+records: client id, transactional id, acks, time-out, topic and partition. One `startswith` then replaces
+header parsing, decoding and lookups; a Struct compiled for the shape writes the answer. Layouts (n = up to
+v8, f = v9 and later):
 
-    n: ... i32 length | records                          f: ... uvarint length + 1 | records | 0 0 0 (tags of partition, topic, request)
+    n: ... i32 length | records                          f: ... uvarint length + 1 | records | 0 0 0 (tags of
+    partition, topic, request)
 
-A shape holds for one generation of the hub: leadership, topic, configuration or permissions changed, it is dropped.
-Only what needs no wait has a shape: acks 0 and 1, and acks=all where the leader is the whole ISR.
+A shape holds for one generation of the hub: leadership, topic, configuration or permissions changed, it is
+dropped. Only what needs no wait has a shape: acks 0 and 1, and acks=all where the leader is the whole ISR.
 """
 
 from __future__ import annotations
@@ -35,9 +37,27 @@ class ProduceShape:
     """See the module. `before` are the bytes from 12 on, up to the length of the records."""
 
     __slots__ = (
-        "_acks", "_flexible", "_has_start", "_head", "_index", "_leader_epoch", "_log", "_middle", "_name", "_pack",
-        "_replica", "_rules", "_size", "_skip", "_tail", "_topic_id", "_version", "api", "before", "following",
-    )  # fmt: skip
+        "_acks",
+        "_flexible",
+        "_has_start",
+        "_head",
+        "_index",
+        "_leader_epoch",
+        "_log",
+        "_middle",
+        "_name",
+        "_pack",
+        "_replica",
+        "_rules",
+        "_size",
+        "_skip",
+        "_tail",
+        "_topic_id",
+        "_version",
+        "api",
+        "before",
+        "following",
+    )
 
     def __init__(
         self, api: int, before: bytes, replica: Replica, acks: int, name: str, topic_id: bytes, index: int
@@ -48,7 +68,11 @@ class ProduceShape:
         self._flexible = self._version >= FLEXIBLE_FROM
         self._has_start = self._version >= 5
         self._replica, self._acks = replica, acks
-        self._log, self._rules, self._leader_epoch = replica.log, replica.log.config.rules(), replica.leader_epoch
+        self._log, self._rules, self._leader_epoch = (
+            replica.log,
+            replica.log.config.rules(),
+            replica.leader_epoch,
+        )
         self._name, self._topic_id, self._index = name, topic_id, index
         self.following: Shape = self
         template = answer_template(self._version, name, topic_id, index)
@@ -101,9 +125,7 @@ class ProduceShape:
             if own:
                 checked = check_produced_batch(buf, p, length, rules, now_ms, self._version)
             else:  # its own memory: the receive buffer is used again before the write
-                checked = check_produced_batch(
-                    buf[p : p + length], 0, length, rules, now_ms, self._version
-                )
+                checked = check_produced_batch(buf[p : p + length], 0, length, rules, now_ms, self._version)
             # Leadership and in-sync replicas were checked when the shape was made, for this generation.
             appended = log.append_as_leader(checked, self._leader_epoch, now_ms)
         except (InvalidRecords, AppendRefused, StorageFailed) as error:
@@ -118,7 +140,13 @@ class ProduceShape:
                 answer = self._unusual(correlation_id, appended.base_offset, appended.log_append_time_ms)
             elif self._has_start:
                 answer = self._pack(
-                    self._size, correlation_id, self._head, appended[0], self._middle, log.start_offset, self._tail
+                    self._size,
+                    correlation_id,
+                    self._head,
+                    appended[0],
+                    self._middle,
+                    log.start_offset,
+                    self._tail,
                 )
             else:
                 answer = self._pack(self._size, correlation_id, self._head, appended[0], self._tail)
@@ -147,12 +175,19 @@ class ProduceShape:
             connection.out.append(frame)
 
     def failed(
-        self, replica: Replica, connection: Connection, position: int, correlation_id: int, error: StorageFailed
+        self,
+        replica: Replica,
+        connection: Connection,
+        position: int,
+        correlation_id: int,
+        error: StorageFailed,
     ) -> None:
         """See `Turn`: the write of what was staged failed."""
         answer = refused(self._index, error.error, str(error))
         if position < 0:
-            connection.hub.loop.call_soon(connection.close, f"Produce with acks=0 to {replica} failed: {error}")
+            connection.hub.loop.call_soon(
+                connection.close, f"Produce with acks=0 to {replica} failed: {error}"
+            )
         else:
             connection.out[position] = single_answer(
                 self._version, correlation_id, self._name, self._topic_id, answer

@@ -1,17 +1,18 @@
 """One client connection: frames in, answers out, strictly in order.
 
 The whole of a request's life on the hot path happens inside `buffer_updated`: frames are found in the shared
-receive buffer, a remembered shape (see `handlers/produce_shapes.py`, `fetch_shapes.py`) or the dispatcher serves
-each, and the answers of one read leave in one write, because with uvloop each write is a system call.
+receive buffer, a remembered shape (see `handlers/produce_shapes.py`, `fetch_shapes.py`) or the dispatcher
+serves each, and the answers of one read leave in one write, because with uvloop each write is a system call.
 
 States, held in three fields rather than an enum because they are independent of each other:
-- `waiting`: the request in front waits (long poll, acks=all, work in a thread or task). What arrived behind it
-  stays with the receiver, reading stops as soon as more arrives, and nothing overtakes: answers come in request order.
+- `waiting`: the request in front waits (long poll, acks=all, work in a thread or task). What arrived behind
+  it stays with the receiver, reading stops as soon as more arrives, and nothing overtakes: answers come in
+  request order.
 - `full`: the peer does not read its answers; nothing more is served until it has.
 - `in_turn`: answers in `out` depend on a write that the turn has yet to make; they leave with `Turn.flush`.
 
-Bounds: the receiver counts what is unfinished or waits against the budget that all connections share, and `out` is
-passed to the transport once it holds `ANSWER_BYTES`.
+Bounds: the receiver counts what is unfinished or waits against the budget that all connections share, and
+`out` is passed to the transport once it holds `ANSWER_BYTES`.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class Shape(Protocol):
     ) -> bool | None:
         """Serve the frame in buf[at:end]; its bytes from at + 12 on start with `before`.
 
-        True: done (answered, staged, or waiting with no need of the bytes). False: to be run again from its own
-        bytes once `connection.waiting` is over. None: not like this after all, the decoder has to look.
+        True: done (answered, staged, or waiting with no need of the bytes). False: to be run again from its
+        own bytes once `connection.waiting` is over. None: not like this after all, the decoder has to look.
         `own`: the buffer holds this frame alone and stays untouched until the turn's write is over.
         """
 
@@ -81,10 +82,32 @@ class Connection(asyncio.BufferedProtocol):
     """See the module. Public fields are for the handlers of the hot APIs and the dispatcher."""
 
     __slots__ = (
-        "_generation", "_holding", "_last", "_lengths", "_outgoing", "_parked_on", "_paused", "_receiver", "_shapes", "bucket", "client_software",
-        "closed", "full", "held_bytes", "hub", "in_turn", "late", "listener", "out", "peer_ip", "peer_port", "regions", "seen", "transport",
+        "_generation",
+        "_holding",
+        "_last",
+        "_lengths",
+        "_outgoing",
+        "_parked_on",
+        "_paused",
+        "_receiver",
+        "_shapes",
+        "bucket",
+        "client_software",
+        "closed",
+        "full",
+        "held_bytes",
+        "hub",
+        "in_turn",
+        "late",
+        "listener",
+        "out",
+        "peer_ip",
+        "peer_port",
+        "regions",
+        "seen",
+        "transport",
         "waiting",
-    )  # fmt: skip
+    )
 
     def __init__(self, hub: Hub, listener: Listener) -> None:
         self.hub, self.listener = hub, listener
@@ -177,7 +200,9 @@ class Connection(asyncio.BufferedProtocol):
     # -- serving
 
     def _run(self, have: int) -> None:
-        """Serve the frames that lie in the receiver's buffer as far as they are whole and may be served now."""
+        """Serve the frames that lie in the receiver's buffer as far as they are whole and may be served
+        now.
+        """
         hub, receiver = self.hub, self._receiver
         buf = receiver.buffer
         own = buf is not hub.receiving.shared
@@ -332,12 +357,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def go_on(self) -> None:
         """Serve what was held back, then read on."""
+        if self.out and not self.in_turn and not self.full and not self.closed:
+            self.flush()
         if self.waiting is not None or self.full or self.closed:
             return
-        if self.out and not self.in_turn:
-            self.flush()
-            if self.full:
-                return
         if self._holding:
             have = self._receiver.again()
             if have:
@@ -382,7 +405,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self, reason: str) -> None:
         """Close after what was answered has left, with one line in the log."""
-        log.warning("Closing the connection from %s on listener %s: %s", self.peer, self.listener.name, reason)
+        log.warning(
+            "Closing the connection from %s on listener %s: %s", self.peer, self.listener.name, reason
+        )
         self.shut()
 
     def shut(self) -> None:
@@ -401,14 +426,18 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def peer(self) -> str:
         """Address and port of the client, for people."""
-        return f"[{self.peer_ip}]:{self.peer_port}" if ":" in self.peer_ip else f"{self.peer_ip}:{self.peer_port}"
+        return (
+            f"[{self.peer_ip}]:{self.peer_port}"
+            if ":" in self.peer_ip
+            else f"{self.peer_ip}:{self.peer_port}"
+        )
 
     def _refuse_size(self, size: int, start: bytes) -> None:
         known = recognise(start)
         if known is None:
             self.close(
-                f"a frame announced {size} bytes, which is not between {FRAME_BYTES_MIN} and {self.hub.max_frame_bytes} "
-                "(socket.request.max.bytes)"
+                f"a frame announced {size} bytes, which is not between {FRAME_BYTES_MIN} and "
+                f"{self.hub.max_frame_bytes} (socket.request.max.bytes)"
             )
             return
         name, answer = known

@@ -1,11 +1,12 @@
 """From a frame to its handler and back: versions, headers, bodies, failures.
 
-Produce and Fetch decode for themselves (`HotHandler`); every other API has a handler in the table, a plain or an
-async function. A plain one is answered within the call; an async one runs in a task while its connection waits.
+Produce and Fetch decode for themselves (`HotHandler`); every other API has a handler in the table, a plain or
+an async function. A plain one is answered within the call; an async one runs in a task while its connection
+waits.
 
 What cannot be answered closes the connection, with one line that names client, API, version and reason (Kafka
-closes too, in every case except ApiVersions, whose unsupported version gets error 35 in the oldest form so that the client can
-come down to ours, KIP-511). A handler that raises answers -1 in the shape of its API.
+closes too, in every case except ApiVersions, whose unsupported version gets error 35 in the oldest form so
+that the client can come down to ours, KIP-511). A handler that raises answers -1 in the shape of its API.
 """
 
 from __future__ import annotations
@@ -38,9 +39,17 @@ class HotHandler(Protocol):
     max_version: int
 
     def serve(
-        self, connection: Connection, header: RequestHeader, buf: bytearray, at: int, body: int, end: int, own: bool
+        self,
+        connection: Connection,
+        header: RequestHeader,
+        buf: bytearray,
+        at: int,
+        body: int,
+        end: int,
+        own: bool,
     ) -> bool:
-        """Serve the frame in buf[at:end], whose body starts at `body`. As `Shape.serve`; may remember a shape.
+        """Serve the frame in buf[at:end], whose body starts at `body`. As `Shape.serve`; may remember a
+        shape.
 
         MalformedMessage when it does not parse.
         """
@@ -71,7 +80,14 @@ class Dispatcher:
         self._hot: dict[int, HotHandler] = {int(key): handler for key, handler in hot.items()}
 
     def serve(
-        self, connection: Connection, buf: bytearray, at: int, end: int, api: int, correlation_id: int, own: bool
+        self,
+        connection: Connection,
+        buf: bytearray,
+        at: int,
+        end: int,
+        api: int,
+        correlation_id: int,
+        own: bool,
     ) -> bool:
         """Serve one frame, buf[at:end], that no remembered shape covers. As `Shape.serve`."""
         key, version = api >> 16, api & 0xFFFF
@@ -87,7 +103,9 @@ class Dispatcher:
                 connection.hub.turn.flush()  # what this client wrote before, it sees now
             handler = self._table[key]
             if end - body > BIG_BODY_BYTES:
-                self._in_task(connection, header, self._decode_apart(connection, handler, header, bytes(buf[body:end])))
+                self._in_task(
+                    connection, header, self._decode_apart(connection, handler, header, bytes(buf[body:end]))
+                )
                 return True
             request, _ = m.request_class(key).decode(version, buf, body, end)
         except MalformedMessage as error:
@@ -141,7 +159,9 @@ class Dispatcher:
             peer_port=connection.peer_port,
         )
 
-    def _in_task(self, connection: Connection, header: RequestHeader, work: Coroutine[Any, Any, None]) -> None:
+    def _in_task(
+        self, connection: Connection, header: RequestHeader, work: Coroutine[Any, Any, None]
+    ) -> None:
         connection.waiting = BUSY
         name = f"{api_name(header.api_key)} of {connection.peer}"
         connection.hub.env.tasks.spawn(name, self._guarded(connection, work))

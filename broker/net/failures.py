@@ -1,8 +1,8 @@
 """Answers for requests whose handler failed: the error code in every place where the API has room for one.
 
-Kafka builds these by hand for each API. Here the schema says it all: a response mirrors its request, list by list, so
-the walk follows both at once, makes one element of the answer for each element asked for, copies what identifies
-it (name, id, partition, resource) and puts the code into every `ErrorCode` field it meets.
+Kafka builds these by hand for each API. Here the schema says it all: a response mirrors its request, list by
+list, so the walk follows both at once, makes one element of the answer for each element asked for, copies
+what identifies it (name, id, partition, resource) and puts the code into every `ErrorCode` field it meets.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def failure_answer(api_key: int, version: int, request: Any, error: ErrorCode) -
     return _fill(cls, cls, answered, asked, request, version, error)
 
 
-def _fill(cls: Any, root: Any, answered: Struct, asked: Struct | None, request: Any, version: int, error: ErrorCode) -> Any:
+def _fill(
+    cls: Any, root: Any, answered: Struct, asked: Struct | None, request: Any, version: int, error: ErrorCode
+) -> Any:
     filled = cls()
     for field in answered.fields:
         attribute = field.attribute

@@ -29,13 +29,23 @@ class Hub:
     """Shared by the connections of one broker."""
 
     __slots__ = (
-        "connections", "deadlines", "dispatcher", "env", "generation", "limits", "loop", "max_frame_bytes", "receiving",
-        "serving", "shared", "shared_view", "tick", "turn",
-    )  # fmt: skip
+        "connections",
+        "deadlines",
+        "dispatcher",
+        "env",
+        "generation",
+        "limits",
+        "loop",
+        "max_frame_bytes",
+        "receiving",
+        "serving",
+        "shared",
+        "shared_view",
+        "tick",
+        "turn",
+    )
 
-    def __init__(
-        self, env: Env, limits: ConnectionLimits, max_frame_bytes: int
-    ) -> None:
+    def __init__(self, env: Env, limits: ConnectionLimits, max_frame_bytes: int) -> None:
         self.env = env
         self.loop: asyncio.AbstractEventLoop = env.loop
         self.receiving = ReceivePool(env.loop)

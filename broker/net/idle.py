@@ -1,8 +1,8 @@
 """Closes connections that have been silent for `connections.max.idle.ms`, at next to no cost for the others.
 
-Instead of a timer for each connection there is one sweep: a tick counts up, a connection notes the tick in which
-it last received something (one attribute), and the sweep closes those that are too many ticks behind. A silent
-connection lives at most one tick longer than configured. Waiting ones are not exempt, as in Kafka.
+Instead of a timer for each connection there is one sweep: a tick counts up, a connection notes the tick in
+which it last received something (one attribute), and the sweep closes those that are too many ticks behind. A
+silent connection lives at most one tick longer than configured. Waiting ones are not exempt, as in Kafka.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class IdleSweep:
             if connection.closed:
                 connection.transport.abort()  # it was given a tick to take its last answers
             elif self._max_idle_ms > 0 and connection.seen < oldest:
-                log.info("Closing the connection from %s: silent for connections.max.idle.ms", connection.peer)
+                log.info(
+                    "Closing the connection from %s: silent for connections.max.idle.ms", connection.peer
+                )
                 connection.shut()
         self.start()

@@ -28,7 +28,9 @@ class Listener:
         self._closing = self._serving = False
 
     async def open(self, backlog: int, send_buffer_bytes: int = -1, receive_buffer_bytes: int = -1) -> None:
-        """Bind and listen; who connects waits until `serve`. OSError when the address is taken or not ours."""
+        """Bind and listen; who connects waits until `serve`. OSError when the address is taken or not
+        ours.
+        """
         hub = self._hub
         self._socket = await hub.env.network.listen(
             self.host,

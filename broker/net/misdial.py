@@ -20,7 +20,8 @@ _HTTP_STARTS = (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE", b"CONN", b
 
 
 def recognise(start: bytes) -> tuple[str, bytes] | None:
-    """What the first bytes of a refused frame look like: a name for the log and what to answer (may be empty).
+    """What the first bytes of a refused frame look like: a name for the log and what to answer (may be
+    empty).
 
     `start` needs at least four bytes; None when they are nothing known.
     """

@@ -8,7 +8,9 @@ of each layout, the general codec encodes a response whose changing fields hold 
 from __future__ import annotations
 
 # Eight bytes each, which no name, count or error code of a real answer repeats.
-MARKS = tuple(int.from_bytes(bytes((0x7A, 0xC3, 0x91 + i, 0x5E, 0xE8, 0x3D, 0x0F + i, 0xB6))) for i in range(4))
+MARKS = tuple(
+    int.from_bytes(bytes((0x7A, 0xC3, 0x91 + i, 0x5E, 0xE8, 0x3D, 0x0F + i, 0xB6))) for i in range(4)
+)
 
 
 def mark_bytes(mark: int) -> bytes:

@@ -27,14 +27,19 @@ class Answerer(Protocol):
     """Whoever prepared an answer, asked for another one when the write failed."""
 
     def failed(
-        self, replica: Partition, connection: Connection, position: int, correlation_id: int, error: StorageFailed
+        self,
+        replica: Partition,
+        connection: Connection,
+        position: int,
+        correlation_id: int,
+        error: StorageFailed,
     ) -> None:
         """Put the refusal at `position` of the connection's answers (-1: it gets none, acks=0)."""
 
 
 Entry = tuple["Partition", int, Answerer, "Connection", int, int]
-"""A staged append: partition, failed writes of its log before, who answers, connection, position of the answer,
-correlation id."""
+"""A staged append: partition, failed writes of its log before, who answers, connection, position of the
+answer, correlation id."""
 
 
 class Turn:
@@ -44,8 +49,17 @@ class Turn:
     """
 
     __slots__ = (
-        "_after", "_buffers", "_clock", "_loop", "_recycle", "_staged", "_written", "connections", "entries", "now_ms",
-    )  # fmt: skip
+        "_after",
+        "_buffers",
+        "_clock",
+        "_loop",
+        "_recycle",
+        "_staged",
+        "_written",
+        "connections",
+        "entries",
+        "now_ms",
+    )
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, clock: Clock, recycle: Callable[[bytearray], None]
@@ -67,7 +81,12 @@ class Turn:
         return self.now_ms
 
     def add(
-        self, partition: Partition, answerer: Answerer, connection: Connection, position: int, correlation_id: int
+        self,
+        partition: Partition,
+        answerer: Answerer,
+        connection: Connection,
+        position: int,
+        correlation_id: int,
     ) -> None:
         """Note a staged append whose answer stands at `position` of the connection's answers.
 
@@ -110,10 +129,10 @@ class Turn:
         for partition, failures, answerer, connection, position, correlation_id in entries:
             if partition.log.failures != failures:
                 # Or the write failed earlier in the turn, when the log had to begin a new segment.
-                error = failed.get(partition) or StorageFailed(
+                failure = failed.get(partition) or StorageFailed(
                     f"the write of {partition} failed earlier", offline=partition.offline
                 )
-                answerer.failed(partition, connection, position, correlation_id, error)
+                answerer.failed(partition, connection, position, correlation_id, failure)
         if self._after:
             after, self._after = self._after, []
             for callback in after:

@@ -36,10 +36,12 @@ class FakeTransport:
     def __init__(self, ip: str) -> None:
         self.peer = (ip, 50000)
         self.writes: list[bytes] = []
+        self.wrote = asyncio.Event()
         self.paused = self.closed = self.aborted = False
 
     def write(self, data: bytes) -> None:
         self.writes.append(bytes(data))
+        self.wrote.set()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self.peer if name == "peername" else default
@@ -142,8 +144,13 @@ class Client:
 
     def answers(self) -> list[tuple[int, bytes]]:
         """(correlation id, bytes after it) of the answers so far, which are then forgotten."""
-        data = b"".join(self.transport.writes)
+        found = self.peek()
         self.transport.writes.clear()
+        return found
+
+    def peek(self) -> list[tuple[int, bytes]]:
+        """As `answers`, which stay."""
+        data = b"".join(self.transport.writes)
         found = []
         at = 0
         while at < len(data):
@@ -152,6 +159,13 @@ class Client:
             found.append((int.from_bytes(data[at + 4 : at + 8], "big"), data[at + 4 : at + 4 + size]))
             at += 4 + size
         return found
+
+    async def wrote(self, times: int) -> None:
+        """Wait for so many writes."""
+        async with asyncio.timeout(20):
+            while len(self.transport.writes) < times:
+                self.transport.wrote.clear()
+                await self.transport.wrote.wait()
 
     def call(self, request: Any, version: int, correlation_id: int = 1) -> Any:
         """Send one request, end the turn, and return the decoded answer."""
@@ -173,7 +187,13 @@ def decode(api_key: int, version: int, data: bytes) -> Any:
 
 
 def produce_request(
-    topic: str, partition: int, values: list[bytes], *, acks: int = 1, topic_id: bytes = bytes(16), codec: int = 0
+    topic: str,
+    partition: int,
+    values: list[bytes],
+    *,
+    acks: int = 1,
+    topic_id: bytes = bytes(16),
+    codec: int = 0,
 ) -> m.ProduceRequest:
     """One batch for one partition."""
     request = m.ProduceRequest
@@ -219,7 +239,9 @@ def fetch_request(
                 topic=topic,
                 topic_id=topic_id,
                 partitions=[
-                    request.FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=max_bytes)
+                    request.FetchPartition(
+                        partition=index, fetch_offset=offset, partition_max_bytes=max_bytes
+                    )
                     for index, offset in wanted.items()
                 ],
             )

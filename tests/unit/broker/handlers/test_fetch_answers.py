@@ -37,7 +37,9 @@ rows_of_a_topic = st.fixed_dictionaries(
         "leader": st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
     }
 )
-topics = st.tuples(names, st.binary(min_size=16, max_size=16), st.lists(rows_of_a_topic, min_size=1, max_size=4))
+topics = st.tuples(
+    names, st.binary(min_size=16, max_size=16), st.lists(rows_of_a_topic, min_size=1, max_size=4)
+)
 endpoints = st.builds(Endpoint, st.integers(0, 9), names, st.integers(1, 65535), st.none() | names)
 
 
@@ -60,7 +62,7 @@ def as_codec_sees_it(version, correlation_id, topics, error, session_id, throttl
             if p.aborted is None
             else [r.AbortedTransaction(producer_id=a, first_offset=b) for a, b in p.aborted],
             preferred_read_replica=p.preferred_replica if version >= 11 else -1,
-            records=p.data if isinstance(p.data, bytes) else b''.join(p.data),
+            records=p.data if isinstance(p.data, bytes) else b"".join(p.data),
             **extra,
         )
 
@@ -87,8 +89,13 @@ def as_codec_sees_it(version, correlation_id, topics, error, session_id, throttl
     st.lists(endpoints, max_size=2),
     st.booleans(),
 )
-def test_every_version_is_written_as_the_codec_writes_it(version, correlation_id, topics, endpoints, in_pieces):
-    made = [(name, topic_id, [row(name, topic_id, **fields) for fields in rows]) for name, topic_id, rows in topics]
+def test_every_version_is_written_as_the_codec_writes_it(
+    version, correlation_id, topics, endpoints, in_pieces
+):
+    made = [
+        (name, topic_id, [row(name, topic_id, **fields) for fields in rows])
+        for name, topic_id, rows in topics
+    ]
     if in_pieces:
         for each in (one for _, _, rows in made for one in rows):
             each.data = [each.data[: each.length // 2], bytearray(each.data[each.length // 2 :])]

@@ -40,7 +40,9 @@ def test_a_failed_write_fails_all_requests_of_the_turn_to_that_log_and_no_other(
     log = broker.ctx.replicas.get("orders", 0).log
     before = log.end_offset
     fail_next_append(monkeypatch, log)
-    one.send(frame(produce_request("orders", 0, [b"a"]), 7, 1) + frame(produce_request("orders", 1, [b"b"]), 7, 2))
+    one.send(
+        frame(produce_request("orders", 0, [b"a"]), 7, 1) + frame(produce_request("orders", 1, [b"b"]), 7, 2)
+    )
     other.send(frame(produce_request("orders", 0, [b"c"]), 7, 3))
     broker.end_turn()
     first, second = one.answers()
@@ -51,7 +53,10 @@ def test_a_failed_write_fails_all_requests_of_the_turn_to_that_log_and_no_other(
     assert partition_of(first[1]).base_offset == -1
     assert (log.end_offset, log.next_offset) == (before, before)
     # there is space again: the log goes on where it was, and readers find nothing of the failed batches
-    assert one.call(produce_request("orders", 0, [b"d"]), 7).responses[0].partition_responses[0].base_offset == before
+    assert (
+        one.call(produce_request("orders", 0, [b"d"]), 7).responses[0].partition_responses[0].base_offset
+        == before
+    )
     fetched = one.call(fetch_request("orders", {0: 0}), 12).responses[0].partitions[0]
     assert fetched.high_watermark == before + 1
     assert b"a" not in bytes(fetched.records)[70:].replace(b"before", b"")
@@ -84,7 +89,9 @@ def test_nothing_is_visible_or_acknowledged_before_the_write(broker):
         assert decode(ApiKey.FETCH, 10, data).responses[0].partitions[0].high_watermark == end
         broker.end_turn()
         assert len(writer.answers()) == 1
-        assert answer(fetch_request("orders", {0: end}), 10).responses[0].partitions[0].high_watermark == end + 1
+        assert (
+            answer(fetch_request("orders", {0: end}), 10).responses[0].partitions[0].high_watermark == end + 1
+        )
 
 
 def test_one_write_for_each_log_and_turn(broker):
