@@ -22,6 +22,10 @@ from storage.read import LogSlice, SliceData
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
+ABSENT = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+"""Errors of partitions that the cluster does not know. Unlike other errors they do not end the wait of those
+that it does know: else a consumer of a deleted topic would ask again and again without a pause."""
+
 PartitionKey = tuple[str | bytes, int]
 """How a fetch names a partition: (topic name, index) up to v12, (topic id, index) from v13 on."""
 
@@ -262,14 +266,16 @@ def read_all(wanted: Iterable[Wanted], lookup: Lookup, params: FetchParams) -> A
     budget = Budget(params)
     rows: list[Row] = []
     ready = params.max_wait_ms <= 0
-    hosted = False  # a partition that is not here does not end the wait of those that are
+    absent = 0
     for entry in wanted:
         partition = lookup(entry)
         if isinstance(partition, Partition):
-            hosted = True
             row = read_row(entry, partition, params, budget)
-            ready = ready or row.urgent
         else:
             row = Row(entry, storage_error_at(partition, params.version))
+        if row.error in ABSENT:
+            absent += 1
+        else:
+            ready = ready or row.urgent
         rows.append(row)
-    return Answer(rows, budget.taken, ready or not hosted or budget.satisfies(params))
+    return Answer(rows, budget.taken, ready or absent == len(rows) or budget.satisfies(params))

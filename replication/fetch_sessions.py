@@ -25,6 +25,7 @@ from operator import attrgetter
 from protocol.errors import ErrorCode
 from replication.epoch_fence import storage_error_at
 from replication.fetch import (
+    ABSENT,
     Answer,
     Budget,
     FetchParams,
@@ -268,6 +269,7 @@ def read_news(session: FetchSession, lookup: Lookup, params: FetchParams) -> Ans
     budget = Budget(params)
     rows: list[Row] = []
     ready = params.max_wait_ms <= 0
+    absent = 0
     news = session.news
     for watch in sorted(news, key=_BY_ORDER) if len(news) > 1 else list(news):
         if budget.exhausted:
@@ -281,7 +283,10 @@ def read_news(session: FetchSession, lookup: Lookup, params: FetchParams) -> Ans
             else:
                 row = Row(watch, storage_error_at(found, params.version))
                 rows.append(row)
-                ready = True
+                if row.error in ABSENT:
+                    absent += 1
+                else:
+                    ready = True
                 continue
         row = read_row(watch, partition, params, budget)
         if watch.must_tell(row):
@@ -289,7 +294,7 @@ def read_news(session: FetchSession, lookup: Lookup, params: FetchParams) -> Ans
             ready = ready or row.urgent
         elif not row.cut_off:
             del news[watch]
-    return Answer(rows, budget.taken, ready or not session.watches or budget.satisfies(params))
+    return Answer(rows, budget.taken, ready or absent == len(session.watches) or budget.satisfies(params))
 
 
 class FetchSessions:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -78,13 +78,14 @@ class Controller:
         rack: str | None,
         endpoints: dict[str, EndpointImage],
         unclean: bool,
-        on_disk: Sequence[adoption.LogOnDisk] = (),
+        on_disk: Iterable[adoption.LogOnDisk] = (),
     ) -> ClusterImage:
         """Take over: make the roots of the tree, register this broker, load, repair, publish the first image.
 
-        `unclean` says that the last stop of this node was not clean; `on_disk` are the logs that the log
-        manager found, which are adopted when the store knows no topic at all. Raises StoreError and
-        BadPayload: a node that cannot read its metadata must not start."""
+        `unclean` says that the last stop of this node was not clean. `on_disk` are the logs that the log
+        manager found; it is consumed, and they are adopted, only when the store is new (a store without
+        topics may be one whose topics were deleted). Raises StoreError and BadPayload: a node that cannot
+        read its metadata must not start."""
 
         async def take_over() -> ClusterImage:
             nodes = await self._store.subtree("/")
@@ -92,12 +93,10 @@ class Controller:
             writes = missing_roots(nodes)
             writes.append(Create(paths.broker(me), self._registration(rack, endpoints), ephemeral=True))
             writes.append(write_of_controller_epoch(nodes, epoch))
+            if paths.CONTROLLER_EPOCH not in nodes:
+                writes += self._adopt(on_disk, epoch)
             await self._store.multi(writes)
-            registered = await self._store.get(paths.broker(me))
-            assert registered is not None, "the session that made it is alive"
-            image = load_image({**nodes, paths.broker(me): registered}, me, epoch)
-            if not image.topics and on_disk:
-                image = await self._adopt(image, on_disk)
+            image = load_image(await self._store.subtree("/"), me, epoch)
             changed, operations = epochs.complete_and_raise(image, self._settings.node_id, unclean)
             if operations:
                 await self._store.multi(operations)
@@ -255,7 +254,7 @@ class Controller:
             )
         )
 
-    async def _adopt(self, image: ClusterImage, on_disk: Sequence[adoption.LogOnDisk]) -> ClusterImage:
+    def _adopt(self, on_disk: Iterable[adoption.LogOnDisk], controller_epoch: int) -> list[Operation]:
         topics, left = adoption.adopt(on_disk, self._settings.node_id)
         if left:
             _log.warning(
@@ -264,9 +263,8 @@ class Controller:
                 ", ".join(left[:10]),
             )
         if topics:
-            await self._store.multi(adoption.registration(topics, image.controller_epoch))
-            _log.info("Adopted %d topic(s) found in the log directories", len(topics))
-        return image.with_topics(topics)
+            _log.info("Adopting %d topic(s) found in the log directories", len(topics))
+        return adoption.registration(topics, controller_epoch)
 
     async def _write_configs(
         self, outcomes: list[ConfigOutcome], plan: config_changes.ConfigPlan, validate_only: bool

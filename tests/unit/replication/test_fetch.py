@@ -272,7 +272,18 @@ def test_when_a_fetch_waits():
         assert fetch(broker, at_start, wait=500, least=one).ready
         assert not fetch(broker, at_start, wait=500, least=one + 1).ready
         assert fetch(broker, at_start, wait=500, least=one + 1, most=one).ready  # never more than fits
-        assert fetch(broker, at_start, wanted("u"), wait=500, least=1 << 20).ready
+
+    on_topic(story)
+
+
+def test_unknown_partitions_do_not_end_the_wait_of_others_but_other_errors_do():
+    def story(broker):
+        assert not fetch(broker, wanted("t", 0), wanted("u"), wait=500).ready
+        assert not fetch(broker, wanted("t", 0), Wanted("", bytes([9]) * 16, 0, 0, 1), wait=500).ready
+        assert fetch(broker, wanted("u"), wanted("t", 9), wait=500).ready
+        assert fetch(broker, wanted("t", 0), wanted("t", 1, 7), wait=500).ready
+        broker.replicas.get("t", 1).apply(PartitionImage(1, 2, 1, 1, (1, 2), (1, 2)), 1)
+        assert fetch(broker, wanted("t", 0), wanted("t", 1), wait=500, version=10).ready
 
     on_topic(story)
 

@@ -221,6 +221,19 @@ def test_a_partition_that_comes_later_is_found():
     on_sessions(story)
 
 
+def test_an_unknown_partition_does_not_end_the_wait_of_the_others():
+    def story(broker, client):
+        client.full(wanted("t", 0), wanted("u", 0))
+        client.more()
+        waits = client.context([], (), client.epoch, client.session_id, wait=500)
+        assert not waits.read().ready
+        client.epoch += 1
+        client.more(forget=[("t", 0)])
+        assert client.context([], (), client.epoch, client.session_id, wait=500).read().ready
+
+    on_sessions(story)
+
+
 def test_a_deleted_topic_is_an_unknown_id_though_its_name_is_back():
     def story(broker, client):
         client.full(Wanted("", broker.topic_id, 0, 0, 100))

@@ -231,6 +231,6 @@ class Sessions(RuleBasedStateMachine):
 
 
 Sessions.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, derandomize=True
+    max_examples=25, stateful_step_count=40, deadline=None, derandomize=True
 )
 TestSessions = Sessions.TestCase

@@ -256,6 +256,25 @@ def test_an_empty_store_adopts_what_lies_in_the_log_directories():
     asyncio.run(main())
 
 
+def test_a_store_whose_topics_were_deleted_adopts_nothing():
+    async def main():
+        first = Broker()
+        await first.start()
+        await first.create("t")
+        await first.controller.delete_topics([TopicToDelete("t")], timeout_ms=1)
+        await first.store.close()
+        second = Broker(first.files.crash(), first.tree)
+
+        def leftover():
+            raise AssertionError("nobody may look at the logs")
+            yield
+
+        image = await second.start(on_disk=leftover())
+        assert dict(image.topics) == {}
+
+    asyncio.run(main())
+
+
 def test_endpoints_can_be_announced_later():
     async def story(broker):
         await broker.controller.set_endpoints({"PLAINTEXT": EndpointImage("h", 4711)}, "r9")

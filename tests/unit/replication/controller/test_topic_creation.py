@@ -69,8 +69,8 @@ def test_minus_one_means_the_brokers_default():
         (
             NewTopic("t", 1, 3),
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached "
-            "because only 2 broker(s) are registered.",
+            "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be "
+            "reached because only 2 broker(s) are registered.",
         ),
         (NewTopic("t", 10_001), ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions"),
         (NewTopic("t", configs=(("good", None),)), ErrorCode.INVALID_CONFIG, "Null value not supported"),
