@@ -71,7 +71,9 @@ def test_a_batch_job_counts_and_sums_the_same(
     }
 
 
-def test_a_range_by_time_is_the_range_by_time(spark: SparkSession, broker: OttlaProcess) -> None:
+def test_a_range_by_time_is_the_range_by_time(
+    spark: SparkSession, broker: OttlaProcess, rows: list[Row]
+) -> None:
     start_ms, end_ms = 1_370_044_800_000, 1_370_131_200_000  # the first of June 2013
     options = {"startingTimestamp": str(start_ms), "endingTimestamp": str(end_ms)}
     counts = {
@@ -81,7 +83,7 @@ def test_a_range_by_time_is_the_range_by_time(spark: SparkSession, broker: Ottla
     # Spark takes the offsets from the first record at or after each time to the first at or after the other.
     expected = {}
     for partition in range(PARTITIONS):
-        stamps = [row.timestamp_ms for row in list(flights())[partition::PARTITIONS]]
+        stamps = [row.timestamp_ms for row in rows[partition::PARTITIONS]]
         first = next(i for i, stamp in enumerate(stamps) if stamp >= start_ms)
         last = next(i for i, stamp in enumerate(stamps) if stamp >= end_ms)
         if last > first:
