@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from protocol.errors import ErrorCode, InvalidRecords
 from protocol.records.batch import HEADER, Record, read_header, records, wrap64
 from protocol.records.builder import append_record, build_batch, stamp_crc, wrap_section
-from protocol.records.check import BatchRules, check_produced_batch, takes_long
+from protocol.records.check import BatchRules, check_produced_batch
 from protocol.records.compression import compress
 from tests.unit.protocol.records.reference_parser import Refused, parse
 
@@ -280,20 +280,6 @@ def test_large_record_in_compressed_batch_then_bounded():
     assert len(data) < 10_000
     assert refusal(data).error is TOO_LARGE
     assert check(data, BatchRules(max_message_bytes=30 << 20)).record_count == 1
-
-
-def test_takes_long_then_by_codec_and_count():
-    rules = BatchRules()
-    assert not takes_long(batch(), 0, len(batch()), rules)
-    small, many = batch(codec=1), build_batch(Record(0, NOW, None, None) for _ in range(2001))
-    assert not takes_long(small, 0, len(small), rules)
-    assert takes_long(many, 0, len(many), rules)
-    large = build_batch([Record(0, NOW, None, bytes(range(256)) * 400)], codec=2)
-    assert takes_long(large, 0, len(large), rules)
-    plain = build_batch([Record(0, NOW, None, bytes(9000))])
-    assert not takes_long(plain, 0, len(plain), rules)
-    assert takes_long(plain, 0, len(plain), BatchRules(compression=1))
-    assert not takes_long(b"", 0, 0, rules)
 
 
 # --- against a plain model of the rules --------------------------------------------------------------------

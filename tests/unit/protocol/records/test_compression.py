@@ -2,6 +2,8 @@
 
 import gzip
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zlib
 
@@ -237,3 +239,12 @@ def test_record_blocks_with_endless_record_then_too_large():
     with pytest.raises(InvalidRecords) as caught:
         nothing_whole()
     assert caught.value.error is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_check_imported_then_no_codec_is():
+    program = (
+        "import sys; import protocol.records.check, protocol.records.check_legacy, protocol.records.convert\n"
+        "print([name for name in ('lz4', 'snappy', 'cramjam', 'zstandard') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
