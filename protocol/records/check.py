@@ -6,9 +6,9 @@ checks is Kafka's, since it decides which code a batch with several faults gets:
 control bit and producer fields (87), then the records: they parse (87; undecodable compressed data -1), null
 keys on a compacted topic (87 with the records' indexes), times (32 with indexes).
 
-Stricter than Kafka in one point: an uncompressed batch whose offset deltas are not 0, 1, 2... is refused with
-87. Kafka stores it, and consumers then see offsets that the log does not have. A compressed one is rebuilt,
-as there.
+Offset deltas that are not 0, 1, 2...: a batch that is recompressed gets right ones; a compressed batch that
+keeps its codec is refused with -1, as by Kafka; an uncompressed one is refused with 87, which is stricter:
+Kafka stores it, and consumers then see offsets that the log does not have.
 
 What is changed: under LogAppendTime bit 3 and maxTimestamp are set; under CreateTime a wrong maxTimestamp is
 put right (`times.py`); a codec that is not the topic's is replaced. The batch is changed in place unless it
@@ -127,8 +127,8 @@ def corrupt(why: str) -> InvalidRecords:
     return InvalidRecords(ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt ({why})")
 
 
-def out_of_sequence() -> InvalidRecords:
-    return invalid("The offset deltas of the records are not 0, 1, 2 and so on")
+def out_of_sequence(error: ErrorCode = ErrorCode.INVALID_RECORD) -> InvalidRecords:
+    return InvalidRecords(error, "The offset deltas of the records are not 0, 1, 2 and so on")
 
 
 def too_large(size: int, rules: BatchRules) -> InvalidRecords:
@@ -184,10 +184,10 @@ def _check_special(buf: bytearray, at: int, size: int, rules: BatchRules, now_ms
             raise wrong_count(walk.index, count)
     times = settle_times(buf, at, size, rules, now_ms, walk.high, bool(walk.null_keys))
     attributes, latest = times.attributes, times.max_timestamp
-    if not (codec or walk.sequential):
-        raise out_of_sequence()
     target = codec if rules.compression == KEEP_CODEC else rules.compression
-    if target != codec or not walk.sequential:
+    if target == codec and not walk.sequential:
+        raise out_of_sequence(ErrorCode.UNKNOWN_SERVER_ERROR if codec else ErrorCode.INVALID_RECORD)
+    if target != codec:
         if walk.sequential:
             chunks = decompress_chunks(codec, section)
         else:

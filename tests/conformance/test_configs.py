@@ -237,13 +237,11 @@ def test_a_cluster_default_yields_to_the_brokers_own(wire: WireClient, topic: st
         change(wire, BROKER, "", ("log.retention.ms", DELETE, None))
 
 
-@pytest.mark.parametrize(
-    "key", ["log.dirs", "broker.id", "zookeeper.connect", "num.partitions", "no.such.key"]
-)
+@pytest.mark.parametrize("key", ["log.dirs", "broker.id", "num.partitions", "no.such.key"])
 def test_broker_keys_that_do_not_change_are_42(wire: WireClient, key: str) -> None:
     error = change(wire, BROKER, node(wire), (key, SET, "1"))
     # An unknown key is kept by Kafka for a plugin that may know it.
-    assert error == (0 if key in ("no.such.key", "zookeeper.connect") else ErrorCode.INVALID_REQUEST)
+    assert error == (0 if key == "no.such.key" else ErrorCode.INVALID_REQUEST)
     change(wire, BROKER, node(wire), (key, DELETE, None))
 
 
