@@ -154,10 +154,8 @@ def scan(
 def walk_record(buf: bytes | bytearray, at: int, end: int, index: int) -> tuple[int, int, bool, bool]:
     """Check one record: (position after it, zigzag time delta, its offset delta is `index`, its key is null).
 
-    The position is unchanged if the record is not whole. The common short varints are read here; anything
-    else is left to `_careful`. A length that leads out of the record is noticed at the end,
-    where positions must agree: they only ever grow, so what was read outside on the way cannot change the
-    outcome.
+    The position is unchanged if the record is not whole. What is not common is left to `_careful`. A length
+    that leads out of the record is noticed at the end, where positions must agree: they only grow.
     """
     if at >= end:
         return at, 0, True, False
