@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 HEAD = struct.Struct(">iii")  # frame size, API key and version, correlation id
 SIZE = struct.Struct(">i")
 ANSWER_BYTES = 256 << 10  # answers held back to leave together
+SLICE_SECONDS = 0.01  # of requests that are decoded; then the other connections have their turn
 FRAME_BYTES_MIN = 8  # API key, version, correlation id
 PATIENT_BYTES = 32 << 10  # so much may wait behind a request without a pause of reading
 SHAPES_MAX = 128  # remembered request shapes of a connection
@@ -75,7 +76,17 @@ class _Parked:
         connection.served()
 
 
+class _TakingTurns:
+    """What a connection waits for that has kept the loop busy for long enough."""
+
+    __slots__ = ()
+
+    def cancel(self, connection: Connection) -> None:
+        """`resume` finds the connection closed."""
+
+
 PARKED = _Parked()
+TAKING_TURNS = _TakingTurns()
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -227,6 +238,7 @@ class Connection(asyncio.BufferedProtocol):
         """The frames in buf[:have], one after the other; where the first one begins that was not served."""
         hub = self.hub
         at, last = 0, self._last
+        slice_end = 0.0
         unpack = HEAD.unpack_from
         while have - at >= 12:
             size, api, correlation_id = unpack(buf, at)
@@ -241,15 +253,20 @@ class Connection(asyncio.BufferedProtocol):
             served = None if shape is None else shape.serve(self, buf, at, end, correlation_id, own)
             if served is None:
                 self._last = last
+                if not slice_end:
+                    slice_end = hub.loop.time() + SLICE_SECONDS
                 served = hub.dispatcher.serve(self, buf, at, end, api, correlation_id, own)
                 if self._generation != hub.generation:
                     self.forget_shapes()
                 last = self._last
+                if served and self.waiting is None and hub.loop.time() > slice_end:
+                    self.waiting = TAKING_TURNS
+                    hub.loop.call_soon(self.resume)
             else:
                 last = shape
             if served:
                 at = end
-            if self.regions and not self.in_turn:
+            if (self.regions or self.held_bytes > ANSWER_BYTES) and not self.in_turn:
                 self.flush()
             if self.waiting is not None or self.full or self.closed:
                 break

@@ -213,6 +213,7 @@ class Dispatcher:
             self._failed(connection, header, body, error)
             return
         connection.out.append(answer)
+        connection.held_bytes += len(answer)
 
     def _failed(self, connection: Connection, header: RequestHeader, body: Any, error: Exception) -> None:
         """A handler raised: one line with its trace, and -1 for every element of the request."""

@@ -172,3 +172,44 @@ def test_one_line_tells_who_was_closed_and_why(client, caplog):
     assert "127.0.0.1:50000" in line
     assert "Metadata v12" in line
     assert "'my-app'" in line
+
+
+def test_answers_that_add_up_are_passed_on_while_more_requests_wait(broker, client):
+    broker.create("wide", 400)
+    every = frame(m.MetadataRequest(topics=None), 12, 1)
+
+    def write(data):
+        client.transport.writes.append(bytes(data))
+        client.connection.pause_writing()  # the peer does not read
+
+    client.transport.write = write
+    client.send(every * 500)
+    for _ in range(1000):
+        broker.run()
+    assert 0 < len(client.peek()) < 100
+    assert sum(map(len, client.transport.writes)) < 1 << 20
+    client.send(every)
+    assert client.transport.paused
+
+
+class SlowLoop:
+    """A loop on whose clock each look is a second later."""
+
+    def __init__(self, loop):
+        self._loop = loop
+        self._now = 0
+
+    def __getattr__(self, name):
+        return getattr(self._loop, name)
+
+    def time(self):
+        self._now += 1
+        return self._now
+
+
+def test_a_client_with_many_requests_lets_others_have_their_turn(broker, client):
+    broker.hub.loop = SlowLoop(broker.hub.loop)
+    client.send(b"".join(versions(i) for i in range(5)))
+    assert [correlation_id for correlation_id, _ in client.answers()] == [0]
+    broker.run()
+    assert [correlation_id for correlation_id, _ in client.answers()] == [1, 2, 3, 4]
