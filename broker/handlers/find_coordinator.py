@@ -23,7 +23,7 @@ BATCHED_FROM: Final = 4
 SHARE_FROM: Final = 6
 GROUP, TRANSACTION, SHARE = range(3)
 
-_NOWHERE: Final = {"node_id": -1, "host": "", "port": -1}
+_NOWHERE: Final = -1
 _ADVICE: Final = {
     GROUP: "This broker has no group coordinator yet: consume with assign() instead of subscribe().",
     TRANSACTION: "This broker has no transaction coordinator yet.",
@@ -37,11 +37,13 @@ def handle(ctx: BrokerContext, request: Request[m.FindCoordinatorRequest]) -> m.
     error, message = _refusal(body.key_type, version)
     if version < BATCHED_FROM:
         told = message if version >= 1 else None
-        return m.FindCoordinatorResponse(error_code=error, error_message=told, **_NOWHERE)
+        return m.FindCoordinatorResponse(
+            error_code=error, error_message=told, node_id=_NOWHERE, port=_NOWHERE
+        )
     return m.FindCoordinatorResponse(
         coordinators=[
             m.FindCoordinatorResponse.Coordinator(
-                key=key, error_code=error, error_message=message, **_NOWHERE
+                key=key, error_code=error, error_message=message, node_id=_NOWHERE, port=_NOWHERE
             )
             for key in body.coordinator_keys
         ]
