@@ -46,10 +46,39 @@ def read_entries(files: FileSystem, path: str, width: int) -> list[list[str]]:
     return entries
 
 
-def write_entries(files: FileSystem, path: str, entries: Iterable[str]) -> None:
-    """Replace the file by these lines, safely against a crash at any moment."""
+def write_entries(files: FileSystem, path: str, entries: Iterable[str], *, durable: bool = True) -> None:
+    """Replace the file by these lines, safely against a crash at any moment.
+
+    Not `durable`: safe against the death of the process; against a power cut after `sync_file`.
+    """
     lines = list(entries)
-    files.write_atomic(path, "\n".join([str(VERSION), str(len(lines)), *lines, ""]).encode())
+    data = "\n".join([str(VERSION), str(len(lines)), *lines, ""]).encode()
+    if durable:
+        files.write_atomic(path, data)
+    else:
+        replace_file(files, path, data)
+
+
+def replace_file(files: FileSystem, path: str, data: bytes) -> None:
+    """Put new contents under the name without waiting for the disk."""
+    handle = files.open(f"{path}.tmp", create=True)
+    try:
+        if handle.size():
+            handle.truncate(0)
+        handle.append([data])
+        handle.rename(path)
+    finally:
+        handle.close()
+
+
+def sync_file(files: FileSystem, path: str) -> None:
+    """Wait until the contents of the file are on the disk; no error if there is none."""
+    if files.exists(path):
+        handle = files.open(path)
+        try:
+            handle.sync()
+        finally:
+            handle.close()
 
 
 def read_offsets(files: FileSystem, path: str) -> dict[tuple[str, int], int]:

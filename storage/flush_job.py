@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 class FlushJob:
     """A flush whose waiting is done elsewhere: `run` on any thread, then `finish` on the loop's."""
 
-    __slots__ = ("_log", "_sync", "upto")
+    __slots__ = ("_cuts", "_log", "_sync", "upto")
 
     def __init__(self, log: PartitionLog, upto: int) -> None:
         self._log = log
         self.upto = upto
-        self._sync = log.local.flush_job(upto)
+        self._cuts = log.cuts
+        self._sync = log.local.flush_job(upto, log.leader_epochs.take_unsynced())
 
     def run(self) -> None:
         """Sync the files; raises OSError."""
@@ -24,7 +25,10 @@ class FlushJob:
 
     def finish(self, error: OSError | None = None) -> None:
         """Take note of the outcome; a failed sync takes the log directory offline."""
+        log = self._log
+        if log.closed or log.cuts != self._cuts:
+            return  # it was about files that are no longer there
         if error is None:
-            self._log.local.mark_flushed(self.upto)
-        elif not self._log.closed:
-            self._log.directory.fail(error)
+            log.local.mark_flushed(self.upto)
+        else:
+            log.directory.fail(error)

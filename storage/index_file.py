@@ -22,13 +22,13 @@ class IndexFile:
 
     __slots__ = (
         "_files",
-        "_handle",
         "_loaded",
         "_page",
         "_pending",
         "_written",
         "base_offset",
         "entries",
+        "handle",
         "path",
     )
     ENTRY: struct.Struct
@@ -43,7 +43,7 @@ class IndexFile:
         self._files = files
         self.path = path
         self.base_offset = base_offset
-        self._handle: FileHandle | None = None
+        self.handle: FileHandle | None = None
         self._pending = bytearray()
         self._page = (0, b"")  # number of its first entry, bytes; one value, for lookups run on threads too
         self._written = 0  # entries in the file
@@ -54,8 +54,8 @@ class IndexFile:
 
     def _open(self, repair: bool) -> None:
         if self._files.exists(self.path):
-            self._handle = self._files.open(self.path)
-            self.entries = self._written = self._handle.size() // self.ENTRY.size
+            self.handle = self._files.open(self.path)
+            self.entries = self._written = self.handle.size() // self.ENTRY.size
             if repair:
                 self._drop_zero_tail()
 
@@ -71,12 +71,12 @@ class IndexFile:
             else:
                 high = middle
         self.entries = self._written = low
-        assert self._handle is not None
-        self._handle.truncate(low * self.ENTRY.size)
+        assert self.handle is not None
+        self.handle.truncate(low * self.ENTRY.size)
 
     def _read(self, first: int, count: int) -> bytes:
-        assert self._handle is not None
-        return self._handle.read_at(first * self.ENTRY.size, count * self.ENTRY.size)
+        assert self.handle is not None
+        return self.handle.read_at(first * self.ENTRY.size, count * self.ENTRY.size)
 
     def raw_entry(self, number: int) -> tuple[int, int]:
         """Entry `number` as it is in the file, through the page last read."""
@@ -98,7 +98,7 @@ class IndexFile:
 
     @property
     def exists(self) -> bool:
-        return self._handle is not None
+        return self.handle is not None
 
     def _add(self, packed: bytes) -> None:
         self.entries += 1
@@ -108,31 +108,26 @@ class IndexFile:
 
     def write_out(self, *, create: bool = False) -> None:
         """Bring entries in memory to the file; `create` makes the file even if there are none."""
-        if self._handle is None and (self._pending or create):
-            self._handle = self._files.open(self.path, create=True)
-            if self._handle.size():  # left over from a segment of the same name
-                self._handle.truncate(0)
-        if self._pending and self._handle is not None:
+        if self.handle is None and (self._pending or create):
+            self.handle = self._files.open(self.path, create=True)
+            if self.handle.size():  # left over from a segment of the same name
+                self.handle.truncate(0)
+        if self._pending and self.handle is not None:
             try:
-                self._handle.append([self._pending])
+                self.handle.append([self._pending])
             except OSError:
-                self._handle.truncate(self._written * self.ENTRY.size)
+                self.handle.truncate(self._written * self.ENTRY.size)
                 raise
             self._pending = bytearray()
             self._written = self.entries
-
-    def sync(self) -> None:
-        """fsync; may run on another thread than the writes."""
-        if self._handle is not None:
-            self._handle.sync()
 
     def _cut(self, entries: int) -> None:
         """Keep the first `entries` entries in file and count; columns are the subclass's."""
         if entries >= self.entries:
             return
         if entries < self._written:
-            assert self._handle is not None
-            self._handle.truncate(entries * self.ENTRY.size)
+            assert self.handle is not None
+            self.handle.truncate(entries * self.ENTRY.size)
             self._written = entries
             self._pending = bytearray()
         else:
@@ -141,15 +136,15 @@ class IndexFile:
         self._page = (0, b"")
 
     def rename(self, path: str) -> None:
-        if self._handle is not None:
-            self._handle.rename(path)
+        if self.handle is not None:
+            self.handle.rename(path)
         self.path = path
 
     def moved(self, path: str) -> None:
         """The directory got another name."""
         self.path = path
-        if self._handle is not None:
-            self._handle.path = path
+        if self.handle is not None:
+            self.handle.path = path
 
     def remove(self) -> None:
         self.close()
@@ -158,6 +153,6 @@ class IndexFile:
 
     def close(self) -> None:
         """Give up the file; entries that were not written out are lost."""
-        if self._handle is not None:
-            self._handle.close()
-            self._handle = None
+        if self.handle is not None:
+            self.handle.close()
+            self.handle = None

@@ -1,19 +1,24 @@
 """Which leader epoch began at which offset: a short ascending list per partition, kept in
 `leader-epoch-checkpoint` (KIP-101, KIP-279).
 
-Invariant: epochs and start offsets both strictly increase. The file never lacks an entry that memory has
-(assignments are written and fsynced at once); after a cut it may have one too many, which loading removes.
-Read on first use, so that a broker with thousands of partitions starts without opening their files.
+Invariant: epochs and start offsets both strictly increase. The file is written with each change, and synced
+by the next flush of the log, before the recovery point moves: what a power cut takes from it lies above the
+recovery point, where recovery finds the epochs in the batches. After a cut it may have an entry too many,
+which loading removes. Read on first use, so that a broker with thousands of partitions starts without opening
+it.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import NamedTuple
 
 from runtime.files import FileSystem
 from storage.checkpoints import parse_integer, read_entries, write_entries
+from storage.errors import CorruptCheckpoint
 
 UNDEFINED = -1
+logger = logging.getLogger(__name__)
 
 
 class EpochEnd(NamedTuple):
@@ -26,13 +31,14 @@ class EpochEnd(NamedTuple):
 class LeaderEpochs:
     """The epochs of one partition. Offsets are first offsets of an epoch."""
 
-    __slots__ = ("_entries", "_files", "_path", "_range")
+    __slots__ = ("_dirty", "_entries", "_files", "_path", "_range")
 
     def __init__(self, files: FileSystem, path: str) -> None:
         self._files = files
         self._path = path
         self._entries: list[tuple[int, int]] | None = None
         self._range: tuple[int, int] | None = None
+        self._dirty = False
 
     def restrict(self, start_offset: int, end_offset: int) -> None:
         """Note the bounds of the loaded log; applied when the file is read, which may have stale entries."""
@@ -44,12 +50,15 @@ class LeaderEpochs:
     def entries(self) -> list[tuple[int, int]]:
         """(epoch, start offset), ascending. Not to be changed by the caller."""
         if self._entries is None:
-            rows = read_entries(self._files, self._path, 2)
             self._entries = []
-            for number, (epoch, start) in enumerate(rows, 3):
-                self._insert(
-                    parse_integer(epoch, self._path, number), parse_integer(start, self._path, number)
-                )
+            try:
+                for number, (epoch, start) in enumerate(read_entries(self._files, self._path, 2), 3):
+                    self._insert(
+                        parse_integer(epoch, self._path, number), parse_integer(start, self._path, number)
+                    )
+            except CorruptCheckpoint as error:
+                logger.warning("%s; its epochs are unknown", error)
+                self._entries.clear()
             self._apply_range()
         return self._entries
 
@@ -67,7 +76,7 @@ class LeaderEpochs:
         return entries[-1][0] if entries else UNDEFINED
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Epoch `epoch` writes from `start_offset` on; persisted before this returns if it is news."""
+        """Epoch `epoch` writes from `start_offset` on; in the file before this returns if it is news."""
         if epoch < 0:
             raise ValueError(f"leader epoch {epoch} is negative")
         if self._insert(epoch, start_offset):
@@ -139,4 +148,11 @@ class LeaderEpochs:
             self._persist()
 
     def _persist(self) -> None:
-        write_entries(self._files, self._path, (f"{epoch} {start}" for epoch, start in self.entries))
+        rows = (f"{epoch} {start}" for epoch, start in self.entries)
+        write_entries(self._files, self._path, rows, durable=False)
+        self._dirty = True
+
+    def take_unsynced(self) -> str | None:
+        """The path, if the file was written since this was last asked: the caller syncs it."""
+        dirty, self._dirty = self._dirty, False
+        return self._path if dirty else None

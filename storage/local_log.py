@@ -8,11 +8,13 @@ under way end well. Nothing here waits for a disk except where it says sync.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from runtime.entropy import Random
-from runtime.files import FileSystem
+from runtime.files import FileHandle, FileSystem
 from storage import names
+from storage.checkpoints import sync_file
 from storage.log_config import LogConfig
 from storage.segment import Segment
 from storage.segments import Segments
@@ -61,6 +63,9 @@ class LocalLog:
             self.files, self.directory, base_offset, now_ms=now_ms, jitter_ms=jitter, create=True
         )
         self.segments.add(segment)
+        self._known_offset = min(
+            self._known_offset, base_offset - 1
+        )  # a file of that name may have gone before
         return segment
 
     def roll(self, base_offset: int, now_ms: int) -> Segment:
@@ -74,22 +79,35 @@ class LocalLog:
             active.seal()
         return self.new_segment(base_offset, now_ms)
 
-    def flush_job(self, upto: int) -> Callable[[], None]:
+    def flush_job(self, upto: int, also: str | None) -> Callable[[], None]:
         """What has to be synced so that everything below `upto` is on the disk; to be run on any thread.
 
-        Index entries go to their files here and now; the returned call only syncs. `mark_flushed` follows it.
+        Index entries go to their files here and now; the returned call only syncs, the file `also` first.
+        `mark_flushed` follows it.
         """
         segments = [s for s in self.segments.from_offset(self.recovery_point) if s.base_offset < max(upto, 1)]
+        handles: list[FileHandle] = []
         for segment in segments:
             segment.write_indexes()
-        directory = self.directory if segments and segments[-1].base_offset > self._known_offset else None
-        files = self.files
+            handles += segment.handles()
+        renamed = also is not None or (segments and segments[-1].base_offset > self._known_offset)
+        directory = self.directory if renamed else None
+        files, first = self.files, self._known_offset < 0
+        topic_id = f"{self.directory}/{names.PARTITION_METADATA}"
+        parent = self.directory.rpartition("/")[0]
 
         def sync() -> None:
-            for segment in segments:
-                segment.sync()
+            if also is not None:
+                sync_file(files, also)
+            if first:
+                sync_file(files, topic_id)
+            for handle in handles:
+                with suppress(ValueError):  # closed meanwhile: its segment was removed
+                    handle.sync()
             if directory is not None:
                 files.sync_dir(directory)
+            if first:
+                files.sync_dir(parent)
 
         return sync
 

@@ -192,8 +192,8 @@ class LogManager:
     ) -> PartitionLog:
         """The log of a partition, made if missing, in the directory with the fewest partitions.
 
-        A log that belongs to an older topic of that name is set aside as stray, and a new one made. Syncs the
-        small file with the topic id. Raises StorageFailed where no directory takes it.
+        A log that belongs to an older topic of that name is set aside as stray, and a new one made.
+        Raises StorageFailed where no directory takes it.
         """
         key = (topic, partition)
         log = self._logs.get(key)

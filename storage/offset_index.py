@@ -127,6 +127,6 @@ class OffsetIndex(IndexFile):
         """What is wrong with the file, if anything (Kafka's sanity check)."""
         if self.entries and self.last[0] < self.base_offset:
             return f"{self.path}: last offset {self.last[0]} is below the base {self.base_offset}"
-        if self._handle is not None and self._handle.size() % self.ENTRY.size:
-            return f"{self.path}: size {self._handle.size()} is not a multiple of {self.ENTRY.size}"
+        if self.handle is not None and self.handle.size() % self.ENTRY.size:
+            return f"{self.path}: size {self.handle.size()} is not a multiple of {self.ENTRY.size}"
         return None

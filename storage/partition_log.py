@@ -55,6 +55,7 @@ class PartitionLog:
         "clean_end",
         "closed",
         "config",
+        "cuts",
         "directory",
         "end_offset",
         "epoch",
@@ -102,6 +103,7 @@ class PartitionLog:
         self.handle: FileHandle
         self.position = 0  # file position of the next batch, staged ones included
         self.staged: list[tuple[Buffer, int, int, int]] = []  # part, size, last offset, maxTimestamp
+        self.cuts = 0  # how often the log was loaded or cut; a flush begun before says nothing after
         self.failures = 0  # failed writes so far; tells a turn's callers whether theirs was one
         self.last_failure: StorageFailed | None = None
         self.in_turn = False
@@ -122,6 +124,7 @@ class PartitionLog:
         self.position = self.active.size
         self.tail.reset(end_offset, self.position)
         self.epoch = self.clean_end = -1
+        self.cuts += 1
         self._forget_plan()
 
     @property
@@ -168,7 +171,7 @@ class PartitionLog:
         self.topic_id = topic_id
 
     def assign_epoch(self, leader_epoch: int) -> None:
-        """A leader of this epoch writes from the end of the log on; syncs a small file if that is news."""
+        """A leader of this epoch writes from the end of the log on; a small file tells if that is news."""
         self.check_online()
         try:
             self.leader_epochs.assign(leader_epoch, self.next_offset)
@@ -349,10 +352,7 @@ class PartitionLog:
             append.fail(self, error, "read")
 
     def offset_for_timestamp(self, timestamp: int, upto: int) -> TimedOffset | None:
-        """The first readable record at or after that time, below `upto`; may run on any thread.
-
-        Raises CorruptLog, StorageFailed.
-        """
+        """The first readable record at or after that time, below `upto`. Any thread; raises StorageError."""
         self.check_online()
         try:
             return time_lookup.offset_for_timestamp(self, timestamp, upto)
@@ -360,10 +360,7 @@ class PartitionLog:
             append.fail(self, error, "read")
 
     def max_timestamp_offset(self, upto: int) -> TimedOffset | None:
-        """The first readable record with the greatest timestamp, if below `upto`; may run on any thread.
-
-        Raises CorruptLog, StorageFailed.
-        """
+        """The first readable record with the greatest timestamp, below `upto`; otherwise as the one above."""
         self.check_online()
         try:
             return time_lookup.max_timestamp_offset(self, upto)
@@ -428,6 +425,7 @@ class PartitionLog:
             if offset < self.local.segments.first.base_offset:
                 self.truncate_fully(offset, now_ms)
             else:
+                self._lower_recovery_point(offset)
                 self.local.truncate_to(offset, now_ms)
                 self.leader_epochs.truncate_from_end(offset)
                 self.opened(min(self.start_offset, offset), offset)
@@ -440,6 +438,7 @@ class PartitionLog:
         """Drop everything and begin at `offset`; `start_offset` may lie below it (a copy of a tiered log)."""
         self.check_online()
         try:
+            self._lower_recovery_point(offset)
             self.local.restart_at(offset, now_ms)
             self.leader_epochs.clear()
             producers = ProducerState(self.local.files, self.local.directory)
@@ -450,6 +449,12 @@ class PartitionLog:
         self.high_watermark = offset
         self.opened(offset if start_offset is None else start_offset, offset)
         self.high_watermark = offset
+
+    def _lower_recovery_point(self, offset: int) -> None:
+        """On disk too, and before anything is cut: what is written next above `offset` was never synced."""
+        if offset < self.local.recovery_point:
+            self.local.recovery_point = offset
+            self.directory.write_recovery_points()
 
     # --- flushing and the end -------------------------------------------------------------------------------
 

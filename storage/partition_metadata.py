@@ -10,6 +10,7 @@ import re
 
 from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 from runtime.files import FileSystem
+from storage.checkpoints import replace_file
 from storage.errors import CorruptCheckpoint
 
 _SEPARATOR = re.compile(r":\s+")
@@ -36,4 +37,5 @@ def read_topic_id(files: FileSystem, path: str) -> bytes:
 
 
 def write_topic_id(files: FileSystem, path: str, topic_id: bytes) -> None:
-    files.write_atomic(path, f"version: 0\ntopic_id: {uuid_to_text(topic_id)}".encode())
+    """Not synced: the next flush of the log does that, and a lost file is simply written anew."""
+    replace_file(files, path, f"version: 0\ntopic_id: {uuid_to_text(topic_id)}".encode())

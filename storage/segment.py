@@ -207,13 +207,10 @@ class Segment:
         self.offset_index.write_out(create=True)
         self.time_index.write_out(create=True)
 
-    def sync(self) -> None:
-        """fsync of the three files; may run on another thread. `write_indexes` comes first."""
-        self.handle.sync()
-        if self._offset_index is not None:
-            self._offset_index.sync()
-        if self._time_index is not None:
-            self._time_index.sync()
+    def handles(self) -> list[FileHandle]:
+        """The files to sync, after `write_indexes`."""
+        indexes = [index.handle for index in (self._offset_index, self._time_index) if index is not None]
+        return [self.handle, *(handle for handle in indexes if handle is not None)]
 
     def reset_indexes(self) -> None:
         """Empty indexes, for recovery to fill."""

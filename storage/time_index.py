@@ -106,6 +106,6 @@ class TimeIndex(IndexFile):
                 return f"{self.path}: the last timestamp is below the first"
             if self.last[1] < self.base_offset:
                 return f"{self.path}: last offset {self.last[1]} is below the base {self.base_offset}"
-        if self._handle is not None and self._handle.size() % self.ENTRY.size:
-            return f"{self.path}: size {self._handle.size()} is not a multiple of {self.ENTRY.size}"
+        if self.handle is not None and self.handle.size() % self.ENTRY.size:
+            return f"{self.path}: size {self.handle.size()} is not a multiple of {self.ENTRY.size}"
         return None

@@ -55,11 +55,16 @@ def _first_at(segment: Segment, timestamp: int, start_offset: int) -> TimedOffse
 def max_timestamp_offset(log: PartitionLog, upto: int) -> TimedOffset | None:
     """The first readable record that has the greatest timestamp, if it lies below offset `upto`."""
     segments = [s for s in log.local.segments.from_offset(log.start_offset) if s.size]
+    best: TimedOffset | None = None
     for segment in sorted(segments, key=lambda s: s.max_timestamp, reverse=True):
+        if best is not None and segment.max_timestamp < best.timestamp:
+            break
         found = _greatest(segment, log.start_offset)
-        if found is not None:
-            return found if found.offset < upto else None
-    return None
+        if found is not None and (
+            best is None or (-found.timestamp, found.offset) < (-best.timestamp, best.offset)
+        ):
+            best = found
+    return best if best is not None and best.offset < upto else None
 
 
 def _greatest(segment: Segment, start_offset: int) -> TimedOffset | None:

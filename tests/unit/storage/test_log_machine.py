@@ -154,7 +154,7 @@ class LogMachine(RuleBasedStateMachine):
         for job in self.jobs:
             job.run()
             job.finish()
-            self.flushed = max(self.flushed, job.upto)
+        self.flushed = max(self.flushed, self.log.recovery_point)
         self.jobs.clear()
 
     @precondition(lambda self: not self.staged)
@@ -182,7 +182,7 @@ class LogMachine(RuleBasedStateMachine):
         self.epoch += 1
 
     def _forget_from(self, cut: int) -> None:
-        self.rows = [rows for rows in self.rows if rows[0][0] < cut]
+        self.rows = [rows for rows in self.rows if rows[-1][0] < cut]
         self.end = cut
         self.flushed = min(self.flushed, cut)
         for producer, known in self.sequences.items():
