@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench import brokers, bulk, fetch_load, footprint, latency, librdkafka, machine, produce_load, report
 from bench.rounds import Plan, Row
+from ottla.client import ClientError
 
 PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "produce": produce_load.rows,
@@ -66,13 +67,21 @@ def run_part(
 ) -> None:
     """Measure one part and print its rows as they come."""
     section, shown = "", columns
-    for row in PARTS[name](sides, plan):
+    for row in rows_of(name, sides, plan):
         measured.append(row)
         if row.section != section:
             section = row.section
             shown = [*columns, report.FLOOR] if report.FLOOR in row.samples else columns
             print(f"\n{section}\n{report.header(shown)}", flush=True)
         print(report.line(row, shown), flush=True)
+
+
+def rows_of(name: str, sides: Sequence[brokers.Broker], plan: Plan) -> Iterator[Row]:
+    """The part's rows; a part that cannot go on ends with a row that says why."""
+    try:
+        yield from PARTS[name](sides, plan)
+    except (RuntimeError, OSError, ClientError) as error:
+        yield Row(f"{name} could not go on", "", "", notes=[str(error)])
 
 
 def parser() -> argparse.ArgumentParser:

@@ -178,7 +178,10 @@ def _drain(c: _Connection, depth: int, buffer: bytearray) -> None:
         c.sock.sendall(rest)
     left = (depth - c.owed) * c.size - c.have
     while left > 0:
-        n = c.sock.recv_into(buffer, min(left, BUFFER_BYTES))
+        try:
+            n = c.sock.recv_into(buffer, min(left, BUFFER_BYTES))
+        except TimeoutError:
+            break
         if not n:
             raise ConnectionError("the broker closed the connection with answers outstanding")
         left -= n

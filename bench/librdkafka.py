@@ -22,7 +22,7 @@ def produce(host: str, port: int, topic: str, record_bytes: int, records: int) -
 
     producer = Producer({"bootstrap.servers": f"{host}:{port}", "queue.buffering.max.messages": 1_000_000})
     value = (b"0123456789abcdef" * (record_bytes // 16 + 1))[:record_bytes]
-    before = end_offsets(host, port, topic, 1)
+    before = sum(end_offsets(host, port, topic, 1))
     send, poll = producer.produce, producer.poll
     start = time.perf_counter()
     for i in range(records):
@@ -36,7 +36,7 @@ def produce(host: str, port: int, topic: str, record_bytes: int, records: int) -
             poll(0)
     left = producer.flush(120)
     took = time.perf_counter() - start
-    stored = end_offsets(host, port, topic, 1) - before
+    stored = sum(end_offsets(host, port, topic, 1)) - before
     if left or stored < records:
         raise RuntimeError(f"{stored} of {records} records are stored, {left} were given up")
     return {"bytes": records * record_bytes, "seconds": took, "client_cpu": time.process_time()}

@@ -10,8 +10,8 @@ from protocol import messages as m
 LEADERS_SECONDS = 60.0  # a new topic's partitions may be without leaders at first
 
 
-def end_offsets(host: str, port: int, topic: str, partitions: int) -> int:
-    """The sum of the partitions' end offsets."""
+def end_offsets(host: str, port: int, topic: str, partitions: int) -> list[int]:
+    """The end offset of each partition, in order."""
     asked = [
         m.ListOffsetsRequest.ListOffsetsPartition(partition_index=p, timestamp=-1) for p in range(partitions)
     ]
@@ -25,7 +25,8 @@ def end_offsets(host: str, port: int, topic: str, partitions: int) -> int:
             answer = client.call(request)
             errors = [p.error_code for p in answer.topics[0].partitions if p.error_code]
             if not errors:
-                return sum(p.offset for p in answer.topics[0].partitions)
+                found = {p.partition_index: p.offset for p in answer.topics[0].partitions}
+                return [found[p] for p in range(partitions)]
             if time.monotonic() > deadline:
                 raise RuntimeError(f"ListOffsets answered error {errors[0]}")
             time.sleep(0.05)

@@ -31,11 +31,11 @@ def load(
     name = topic or "bench-produce"
     frames = [wire.produce_frame(name, p, batch) for p in range(partitions)]
     rings = [Ring(_rotated(frames, i), depth) for i in range(connections)]
-    before = end_offsets(host, port, topic, partitions) if topic else 0
+    before = sum(end_offsets(host, port, topic, partitions)) if topic else 0
     check = wire.check_produced if topic else len
     totals = drive((host, port), rings, depth, seconds, check)
     if topic:
-        stored = end_offsets(host, port, topic, partitions) - before
+        stored = sum(end_offsets(host, port, topic, partitions)) - before
         expected = totals.answers + totals.in_flight + connections  # and the first of each connection
         if stored != expected:
             raise RuntimeError(f"{expected} records were acknowledged, {stored} are stored")

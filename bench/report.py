@@ -18,7 +18,7 @@ def header(columns: Sequence[str]) -> str:
     """The line above a section."""
     names = "".join(f"{name:>{COLUMN_WIDTH}}" for name in columns)
     of_floor = f"{'of floor':>10}" if FLOOR in columns else ""
-    return f"{'':{LABEL_WIDTH}}{names}{'ratio':>8}{of_floor}{'CPU':>20}"
+    return f"{'':{LABEL_WIDTH}}{names}{'ratio':>8}{of_floor}{'CPU':>28}"
 
 
 def line(row: Row, columns: Sequence[str]) -> str:
@@ -34,7 +34,7 @@ def line(row: Row, columns: Sequence[str]) -> str:
     costs = [row.cpu(column) for column in columns]
     known = [format(cost, ".3g") for cost in costs if cost is not None]
     if known:
-        text += f"{' / '.join(known) + ' ' + row.cpu_unit:>20}"
+        text += f"{' / '.join(known) + ' ' + row.cpu_unit:>28}"
     return "\n".join([text.rstrip(), *(f"    ! {note}" for note in row.notes)])
 
 
