@@ -22,7 +22,7 @@ from replication.metadata.image import NO_LEADER, PartitionImage
 from storage.errors import AppendRefused
 
 if TYPE_CHECKING:
-    from replication.fetch_sessions import FetchSession, Watch
+    from replication.fetch_session import FetchSession, Watch
     from storage.append import Appended, CheckedBatch
     from storage.partition_log import PartitionLog
 

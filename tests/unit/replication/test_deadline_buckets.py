@@ -1,3 +1,5 @@
+"""Deadlines of parked fetches."""
+
 from __future__ import annotations
 
 import asyncio

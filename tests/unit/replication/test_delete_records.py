@@ -1,3 +1,5 @@
+"""DeleteRecords on partitions."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""The order in which a request is refused."""
+
 from __future__ import annotations
 
 import pytest

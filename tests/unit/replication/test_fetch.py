@@ -1,3 +1,5 @@
+"""Reading for Fetch: budget, offsets, epochs, divergence, and when it waits."""
+
 from __future__ import annotations
 
 import itertools

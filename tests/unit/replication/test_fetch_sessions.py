@@ -1,69 +1,15 @@
+"""Which requests begin, use and end fetch sessions, how they wait, and who gets a slot."""
+
 from __future__ import annotations
 
 import pytest
 
 from protocol.errors import ErrorCode
 from replication import fetch_sessions
-from replication.fetch import FetchParams, Row, Wanted
-from replication.fetch_sessions import EVICTION_MS, MAX_EPOCH, FetchSessions, Kind
-from replication.metadata.image import PartitionImage
-from runtime.entropy import SeededRandom
-from tests.unit.replication.cluster import Parked, on_broker, produce, wanted
-
-NAMES, IDS = 12, 13
-
-
-def params(version=NAMES, wait=0, least=1, most=1 << 20, **fields):
-    return FetchParams(version, wait, least, most, **fields)
-
-
-class Client:
-    """Speaks to the sessions of a broker as a consumer does."""
-
-    def __init__(self, broker, sessions, version=NAMES, **fields):
-        self.broker, self.sessions, self.version, self.fields = broker, sessions, version, fields
-        self.session_id, self.epoch, self.now = 0, 0, 1000
-
-    def context(self, entries, forget, epoch, session_id, **fields):
-        return self.sessions.open(
-            params(self.version, **{**self.fields, **fields}), session_id, epoch, entries, forget, self.now
-        )
-
-    def full(self, *entries, session_id=None, epoch=0, **fields):
-        context = self.context(entries, (), epoch, session_id or self.session_id, **fields)
-        error, self.session_id, rows = context.respond(context.read(), self.now)
-        self.epoch = 1
-        return error, {row.wanted.key: row for row in rows}
-
-    def more(self, *entries, forget=(), **fields):
-        context = self.context(entries, forget, self.epoch, self.session_id, **fields)
-        error, self.session_id, rows = context.respond(context.read(), self.now)
-        self.epoch += 1
-        return error, {row.wanted.key: row for row in rows}
-
-
-def on_sessions(story, partitions=4, slots=10, version=NAMES, **fields):
-    async def main(broker):
-        broker.topic_id = (await broker.create("t", partitions)).topic_id
-        sessions = FetchSessions(broker.replicas.wanted_partition, SeededRandom(b"sessions"), slots)
-        story(broker, Client(broker, sessions, version, **fields))
-
-    on_broker(main)
-
-
-def fill(broker, index, count=1):
-    for _ in range(count):
-        produce(broker.replicas.get("t", index))
-
-
-def keys(answer):
-    error, rows = answer
-    assert error == ErrorCode.NONE
-    return [index for _, index in rows]
-
-
-def every(*indexes, offset=0):
-    return [wanted("t", index, offset) for index in indexes]
+from replication.fetch import Row, Wanted
+from replication.fetch_sessions import EVICTION_MS, MAX_EPOCH, Kind
+from tests.unit.replication.cluster import Parked, produce, wanted
+from tests.unit.replication.session_client import IDS, NAMES, Client, every, fill, keys, on_sessions, params
 
 
 def test_no_session_is_made_when_none_is_wanted():
@@ -146,109 +92,6 @@ def test_epochs_go_from_the_greatest_to_1():
     on_sessions(story)
 
 
-def test_an_incremental_answer_lists_only_what_changed():
-    def story(broker, client):
-        fill(broker, 0, 2)
-        assert keys(client.full(*every(0, 1, 2))) == [0, 1, 2]
-        assert keys(client.more(wanted("t", 0, 2))) == []
-        fill(broker, 1)
-        answer = client.more()
-        assert keys(answer) == [1]
-        assert answer[1]["t", 1].high_watermark == 1
-        assert keys(client.more()) == [1]  # the client has not moved on: the records are sent again
-        assert keys(client.more(wanted("t", 1, 1))) == []
-        broker.replicas.get("t", 0).delete_records(1)
-        answer = client.more()
-        assert keys(answer) == [0]
-        assert (answer[1]["t", 0].length, answer[1]["t", 0].log_start_offset) == (0, 1)
-        assert keys(client.more()) == []
-
-    on_sessions(story)
-
-
-def test_a_new_high_watermark_is_told_without_records():
-    def story(broker, client):
-        fill(broker, 0, 2)
-        client.full(wanted("t", 0, 2))
-        partition = broker.replicas.get("t", 0)
-        partition.log.set_high_watermark(1)
-        partition.tell_watches()
-        answer = client.more()
-        assert keys(answer) == [0]
-        assert (answer[1]["t", 0].length, answer[1]["t", 0].high_watermark) == (0, 1)
-        assert keys(client.more()) == []
-
-    on_sessions(story)
-
-
-def test_an_error_is_told_each_time_and_the_next_success_too():
-    def story(broker, client):
-        client.full(*every(0, 1))
-        partition = broker.replicas.get("t", 0)
-        partition.apply(PartitionImage(0, 2, 1, 1, (2,), (2, 1)), 1)
-        for _ in range(2):
-            answer = client.more()
-            assert keys(answer) == [0]
-            assert answer[1]["t", 0].error == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            assert answer[1]["t", 0].high_watermark == -1
-        partition.apply(PartitionImage(0, 1, 2, 2, (1,), (1,)), 1)
-        answer = client.more()
-        assert keys(answer) == [0]
-        assert (answer[1]["t", 0].error, answer[1]["t", 0].length) == (ErrorCode.NONE, 0)
-        assert keys(client.more()) == []
-
-    on_sessions(story, version=10)
-
-
-def test_a_partition_that_comes_later_is_found():
-    def story(broker, client):
-        answer = client.full(wanted("u", 0))
-        assert answer[1]["u", 0].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        assert client.more()[1]["u", 0].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        topic = broker.holder.current.topics["t"]
-        from dataclasses import replace
-
-        new = replace(topic, name="u", topic_id=bytes([8]) * 16)
-        broker.holder.publish(broker.holder.current.with_topics([new]))
-        answer = client.more()
-        assert answer[1]["u", 0].error == ErrorCode.NONE
-        assert keys(client.more()) == []
-        produce(broker.replicas.get("u", 0))
-        assert keys(client.more()) == [0]
-        broker.holder.publish(broker.holder.current.with_topics([], ["u"]))
-        assert client.more()[1]["u", 0].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-    on_sessions(story)
-
-
-def test_an_unknown_partition_does_not_end_the_wait_of_the_others():
-    def story(broker, client):
-        client.full(wanted("t", 0), wanted("u", 0))
-        client.more()
-        waits = client.context([], (), client.epoch, client.session_id, wait=500)
-        assert not waits.read().ready
-        client.epoch += 1
-        client.more(forget=[("t", 0)])
-        assert client.context([], (), client.epoch, client.session_id, wait=500).read().ready
-
-    on_sessions(story)
-
-
-def test_a_deleted_topic_is_an_unknown_id_though_its_name_is_back():
-    def story(broker, client):
-        client.full(Wanted("", broker.topic_id, 0, 0, 100))
-        from dataclasses import replace
-
-        image = broker.holder.current
-        anew = replace(image.topics["t"], topic_id=bytes([8]) * 16)
-        broker.holder.publish(image.with_topics([anew], ["t"]))
-        error, rows = client.more()
-        assert error == ErrorCode.NONE
-        assert [row.error for row in rows.values()] == [ErrorCode.UNKNOWN_TOPIC_ID]
-
-    on_sessions(story, version=IDS)
-
-
 def test_forgotten_partitions_are_gone_and_the_last_one_closes_the_session():
     def story(broker, client):
         client.full(*every(0, 1, 2))
@@ -283,27 +126,6 @@ def test_partitions_can_be_added():
     on_sessions(story)
 
 
-def test_those_that_returned_records_go_to_the_end():
-    def story(broker, client):
-        for index in range(4):
-            fill(broker, index, 3)
-        first = client.full(*every(0, 1, 2, 3), most=1)
-        assert [key[1] for key, row in first[1].items() if row.length] == [0]
-        client.session_id = client.sessions.get(client.session_id).session_id
-        served = []
-        offsets = [1, 0, 0, 0]
-        moved = ()
-        for _ in range(8):
-            _, rows = client.more(*moved, most=1)
-            (index,) = [key[1] for key, row in rows.items() if row.length]
-            served.append(index)
-            offsets[index] += 1
-            moved = every(index, offset=offsets[index])
-        assert served == [0, 1, 2, 3, 0, 1, 2, 3]
-
-    on_sessions(story)
-
-
 def test_a_fetch_that_waits_is_woken_by_an_append_and_tells_nothing_twice():
     def story(broker, client):
         client.full(*every(0, 1))
@@ -328,21 +150,6 @@ def test_a_fetch_that_waits_is_woken_by_an_append_and_tells_nothing_twice():
         produce(partition)
         partition.wake()
         assert waiter.woken == 1
-
-    on_sessions(story)
-
-
-def test_a_change_without_bytes_does_not_end_the_wait_and_is_told_at_its_end():
-    def story(broker, client):
-        fill(broker, 0, 3)
-        client.full(wanted("t", 0, 3))
-        client.more()
-        context = client.context([], (), client.epoch, client.session_id, wait=500)
-        broker.replicas.get("t", 0).delete_records(2)
-        for _ in range(2):
-            assert not context.read().ready
-        rows = context.respond(context.read(), 0)[2]
-        assert [(row.index, row.log_start_offset) for row in rows] == [(0, 2)]
 
     on_sessions(story)
 

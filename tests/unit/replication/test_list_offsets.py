@@ -1,3 +1,5 @@
+"""ListOffsets of every version for one partition."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Appends, the high watermark, roles, waiters and epochs of one partition."""
+
 from __future__ import annotations
 
 import pytest

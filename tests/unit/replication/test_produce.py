@@ -1,3 +1,5 @@
+"""Appending to several partitions in one turn."""
+
 from __future__ import annotations
 
 import pytest

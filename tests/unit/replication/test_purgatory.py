@@ -1,3 +1,5 @@
+"""Delayed operations: completed once, never lost."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Partitions made and removed as images say, and the reasons why one is not here."""
+
 from __future__ import annotations
 
 import asyncio

@@ -1,3 +1,5 @@
+"""Legal, colliding and internal topic names."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Adopting topics from log directories."""
+
 from __future__ import annotations
 
 from replication.controller.adoption import LogOnDisk, adopt

@@ -1,3 +1,5 @@
+"""AlterConfigs and IncrementalAlterConfigs as plans."""
+
 from __future__ import annotations
 
 import pytest

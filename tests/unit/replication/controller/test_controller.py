@@ -1,3 +1,5 @@
+"""The controller on a memory store, with replicas on simulated files."""
+
 from __future__ import annotations
 
 import asyncio

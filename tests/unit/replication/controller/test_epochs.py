@@ -1,3 +1,5 @@
+"""Leader epochs at the start of a node."""
+
 from __future__ import annotations
 
 from replication.controller.epochs import complete_and_raise

@@ -1,3 +1,5 @@
+"""Refusals of single topics and resources."""
+
 from __future__ import annotations
 
 from protocol.errors import ErrorCode

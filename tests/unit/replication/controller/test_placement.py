@@ -1,3 +1,5 @@
+"""Replica placement as Kafka's AdminUtils does it."""
+
 from __future__ import annotations
 
 from collections import Counter

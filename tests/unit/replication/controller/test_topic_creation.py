@@ -1,3 +1,5 @@
+"""CreateTopics and CreatePartitions as plans: every refusal, and what is written."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""DeleteTopics as a plan."""
+
 from __future__ import annotations
 
 from protocol.errors import ErrorCode

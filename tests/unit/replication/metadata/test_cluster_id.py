@@ -1,3 +1,5 @@
+"""The cluster id is made once."""
+
 from __future__ import annotations
 
 import asyncio

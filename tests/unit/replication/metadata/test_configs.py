@@ -1,3 +1,5 @@
+"""Single changes of configuration values."""
+
 from __future__ import annotations
 
 import pytest

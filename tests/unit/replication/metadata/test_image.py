@@ -1,3 +1,5 @@
+"""The image and its differences."""
+
 from __future__ import annotations
 
 from replication.metadata.image import (

@@ -1,3 +1,5 @@
+"""From the tree to the image."""
+
 from __future__ import annotations
 
 import json

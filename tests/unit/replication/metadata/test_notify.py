@@ -1,3 +1,5 @@
+"""Watchers and session listeners."""
+
 from __future__ import annotations
 
 from replication.metadata.notify import Listeners, events_of

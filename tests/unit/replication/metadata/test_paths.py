@@ -1,3 +1,5 @@
+"""Kafka's paths in the tree."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Kafka's JSON at those paths, also as other releases write it."""
+
 from __future__ import annotations
 
 import json

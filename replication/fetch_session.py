@@ -1,0 +1,187 @@
+"""One incremental fetch session: the partitions it watches, what the client was told, and what is news
+(KIP-227).
+
+Kafka walks all partitions of a session at each fetch; here a session keeps the set of those with news, which
+appends, role and log start changes feed (replication.partition), so that an incremental fetch costs what
+there is to tell and not what is watched.
+
+What stays in `news`: an entry that the client changed, whose records did not fit or were just sent (the
+client moves its offset only with its next request), that ended in an error, or that an append touched. What
+leaves it: an entry that was looked at and had nothing to tell. Entries are looked at in the session's order,
+in which those that returned records go to the end; `Watch.order` holds that order as a number, so that
+sorting the news costs what is in them."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from protocol.errors import ErrorCode
+from replication.epoch_fence import storage_error_at
+from replication.fetch import (
+    ABSENT,
+    Answer,
+    Budget,
+    FetchParams,
+    Lookup,
+    PartitionKey,
+    Row,
+    Wanted,
+    read_row,
+)
+from replication.partition import Partition, Waiter
+
+INITIAL_EPOCH, FINAL_EPOCH = 0, -1
+
+_BY_ORDER = attrgetter("order")
+
+
+class Watch(Wanted):
+    """A partition as one session sees it. `told_*` is what the client knows; -1 makes the next success be
+    sent.
+    """
+
+    __slots__ = ("order", "partition", "session", "told_high_watermark", "told_log_start")
+
+    def __init__(self, session: FetchSession, wanted: Wanted) -> None:
+        super().__init__(
+            wanted.topic,
+            wanted.topic_id,
+            wanted.index,
+            wanted.fetch_offset,
+            wanted.max_bytes,
+            wanted.leader_epoch,
+            wanted.last_fetched_epoch,
+            wanted.log_start_offset,
+        )
+        self.session = session
+        self.partition: Partition | None = None
+        self.order = 0
+        self.told_high_watermark = -1
+        self.told_log_start = -1
+
+    def update(self, wanted: Wanted) -> None:
+        """The client asked for something else; its place in the order stays."""
+        self.fetch_offset = wanted.fetch_offset
+        self.max_bytes = wanted.max_bytes
+        self.leader_epoch = wanted.leader_epoch
+        self.last_fetched_epoch = wanted.last_fetched_epoch
+        self.log_start_offset = wanted.log_start_offset
+
+    def must_tell(self, row: Row) -> bool:
+        """Whether an incremental answer has to list this row."""
+        return (
+            row.length > 0
+            or row.urgent
+            or row.high_watermark != self.told_high_watermark
+            or row.log_start_offset != self.told_log_start
+        )
+
+    def told(self, row: Row) -> None:
+        """The row was sent. After an error, and after a divergence, the next success is always sent."""
+        if row.error != ErrorCode.NONE or row.diverging is not None:
+            self.told_high_watermark = -1
+        else:
+            self.told_high_watermark = row.high_watermark
+        self.told_log_start = row.log_start_offset
+
+    def unlink(self) -> None:
+        """No appends feed this entry any more."""
+        if self.partition is not None:
+            self.partition.watches.pop(self, None)
+            self.partition = None
+
+
+class FetchSession:
+    """One session. `epoch` is the epoch that the next request must have; `waiter` the request that is parked
+    on it.
+    """
+
+    __slots__ = (
+        "_next_order",
+        "created_ms",
+        "epoch",
+        "follower",
+        "key",
+        "news",
+        "session_id",
+        "used_ms",
+        "uses_ids",
+        "waiter",
+        "watches",
+    )
+
+    def __init__(self, session_id: int, uses_ids: bool, follower: bool, now_ms: int) -> None:
+        self.session_id = session_id
+        self.uses_ids = uses_ids
+        self.follower = follower
+        self.created_ms = self.used_ms = now_ms
+        self.epoch = INITIAL_EPOCH + 1
+        self.watches: dict[PartitionKey, Watch] = {}
+        self.news: dict[Watch, None] = {}
+        self.waiter: Waiter | None = None
+        self.key: tuple[bool, int, int] | None = None  # among those that may be evicted
+        self._next_order = 0
+
+    def add(self, wanted: Wanted) -> Watch:
+        """Watch one partition more, at the end of the order."""
+        watch = Watch(self, wanted)
+        self.watches[watch.key] = watch
+        self.move_to_end(watch)
+        self.news[watch] = None
+        return watch
+
+    def move_to_end(self, watch: Watch) -> None:
+        watch.order = self._next_order
+        self._next_order += 1
+
+    def remove(self, key: PartitionKey) -> None:
+        watch = self.watches.pop(key, None)
+        if watch is not None:
+            watch.unlink()
+            self.news.pop(watch, None)
+
+    def close(self) -> None:
+        """Nothing feeds this session any more; a request that is parked on it is woken and finds it gone."""
+        for watch in self.watches.values():
+            watch.unlink()
+        self.watches, self.news, self.epoch = {}, {}, FINAL_EPOCH
+        if self.waiter is not None:
+            self.waiter.wake()
+
+
+def read_news(session: FetchSession, lookup: Lookup, params: FetchParams) -> Answer:
+    """Look at the entries with news, in the order of the session, until the budget is used up.
+
+    Entries behind that point keep their news for the next fetch, as do those with records or errors."""
+    budget = Budget(params)
+    rows: list[Row] = []
+    ready = params.max_wait_ms <= 0
+    absent = 0
+    news = session.news
+    looked_at = sorted(news, key=_BY_ORDER) if len(news) > 1 else list(news)
+    for watch in looked_at:
+        if budget.exhausted:
+            break
+        partition = watch.partition
+        if partition is None:
+            found = lookup(watch)
+            if isinstance(found, Partition):
+                partition = watch.partition = found
+                found.watches[watch] = None
+            else:
+                row = Row(watch, storage_error_at(found, params.version))
+                rows.append(row)
+                if row.error in ABSENT:
+                    absent += 1
+                else:
+                    ready = True
+                continue
+        row = read_row(watch, partition, params, budget)
+        if watch.must_tell(row):
+            rows.append(row)
+            ready = ready or row.urgent
+        elif not row.cut_off:
+            del news[watch]
+    if len(news) * 2 < len(looked_at):
+        session.news = dict(news)  # a dict that lost its entries is walked at its old size: 1 us for 1,000
+    return Answer(rows, budget.taken, ready or absent == len(session.watches) or budget.satisfies(params))
