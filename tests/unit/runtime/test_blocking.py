@@ -1,3 +1,5 @@
+"""Threads for blocking work, and the bound on what waits for them."""
+
 import asyncio
 import threading
 

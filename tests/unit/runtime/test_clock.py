@@ -1,3 +1,5 @@
+"""The two times of the production clock."""
+
 import asyncio
 import time
 

@@ -1,3 +1,5 @@
+"""The descriptor cache: its bound, its second chances and its pins."""
+
 import os
 import resource
 

@@ -1,3 +1,5 @@
+"""Draws: ids that no tool mistakes for an option, seeds that repeat."""
+
 import base64
 
 from runtime.entropy import SeededRandom, SystemRandom

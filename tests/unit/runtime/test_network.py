@@ -1,3 +1,5 @@
+"""Listening and dialling on both loops."""
+
 import asyncio
 import socket
 

@@ -1,3 +1,5 @@
+"""What the real disk does beyond the contract in tests/contract/test_file_system.py."""
+
 import errno
 import os
 import subprocess

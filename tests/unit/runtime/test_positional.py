@@ -1,3 +1,5 @@
+"""Short writes, and positional access where the system has none."""
+
 import os
 
 import pytest

@@ -1,3 +1,5 @@
+"""The watch on how long the loop was held up."""
+
 import asyncio
 import time
 

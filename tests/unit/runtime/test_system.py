@@ -1,3 +1,5 @@
+"""The production bundle and the choice of the loop."""
+
 import asyncio
 
 import uvloop

@@ -1,3 +1,5 @@
+"""Task scopes: order of ending, failures, refusal when closed."""
+
 import asyncio
 import logging
 

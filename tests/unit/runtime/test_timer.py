@@ -1,3 +1,5 @@
+"""The timing wheel against a heap, and its single wake-up on a loop."""
+
 import asyncio
 from heapq import heappop, heappush
 

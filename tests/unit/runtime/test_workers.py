@@ -1,3 +1,5 @@
+"""Worker processes: results, errors, crashes, cancellation, order of closing."""
+
 import asyncio
 import os
 import signal
