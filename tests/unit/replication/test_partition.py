@@ -167,8 +167,12 @@ def test_end_offsets_of_epochs():
 
 def test_an_epoch_that_was_raised_at_the_start_ends_the_older_one_before_any_record():
     files = SimFileSystem()
-    produce(make(files), 3)
-    manager = open_manager(files.crash(lambda path, unsynced: unsynced))
+    manager = open_manager(files)
+    before = Partition("t", 0, TOPIC_ID, manager.get_or_create("t", 0, TOPIC_ID))
+    before.apply(PartitionImage(0, 1, 0, 0, (1,), (1,)), ME)
+    produce(before, 3)
+    manager.abandon()
+    manager = open_manager(files)
     partition = Partition("t", 0, TOPIC_ID, manager.get_or_create("t", 0, TOPIC_ID))
     partition.apply(PartitionImage(0, 1, 2, 1, (1,), (1,)), ME)
     assert partition.epoch_end(2) == (2, 3)
