@@ -21,7 +21,6 @@ MAY_CATCH_EVERYTHING = {
     "broker/net/dispatch.py",
     "runtime/worker_main.py",  # whatever a worker's call raises is the answer to its caller
     "runtime/tasks.py",
-    "runtime/worker_child.py",
 }
 
 # Of `os`, outside runtime: what computes on names or values. The rest goes through the FileSystem.
