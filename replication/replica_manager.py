@@ -198,7 +198,10 @@ class ReplicaManager:
             if partition is None:
                 partition = self._make(topic, state.index, config)
             if partition is not None:
-                partition.apply(state, self._node_id)
+                try:
+                    partition.apply(state, self._node_id)
+                except StorageError as error:  # its role is taken; requests meet the failed disk themselves
+                    _log.error("The new leader epoch of %s is not on disk: %s", partition, error)
 
     def _make(self, topic: TopicImage, index: int, config: LogConfig) -> Partition | None:
         key = (topic.name, index)

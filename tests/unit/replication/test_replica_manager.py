@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -79,6 +80,21 @@ def test_a_log_that_cannot_be_made_answers_56_and_the_others_serve():
         assert produce(broker.replicas.get("t", 1)) == 0
         await broker.controller.delete_topics([TopicToDelete("t")], timeout_ms=1)
         assert broker.replicas.find("t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    on_broker(story)
+
+
+def test_a_failed_disk_does_not_stop_the_others_from_following_an_image():
+    async def story(broker):
+        await broker.create("t", 2)
+        image = broker.holder.current
+        for partition in broker.replicas:
+            produce(partition)
+        topic = image.topics["t"]
+        states = tuple(replace(state, leader_epoch=1, partition_epoch=1) for state in topic.partitions)
+        broker.files.fail_next("write_atomic", 5, "t-0")
+        broker.holder.publish(image.with_topics([replace(topic, partitions=states)]))
+        assert [partition.leader_epoch for partition in broker.replicas] == [1, 1]
 
     on_broker(story)
 
