@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 class FlushJob:
     """A flush whose waiting is done elsewhere: `run` on any thread, then `finish` on the loop's."""
 
-    __slots__ = ("_cuts", "_log", "_sync", "upto")
+    __slots__ = ("_cuts", "_epoch_writes", "_log", "_sync", "upto")
 
     def __init__(self, log: PartitionLog, upto: int) -> None:
         self._log = log
         self.upto = upto
         self._cuts = log.cuts
-        self._sync = log.local.flush_job(upto, log.leader_epochs.take_unsynced())
+        self._sync = log.local.flush_job(upto, log.leader_epochs.unsynced())
+        self._epoch_writes = log.leader_epochs.writes
 
     def run(self) -> None:
         """Sync the files; raises OSError."""
@@ -30,5 +31,6 @@ class FlushJob:
             return  # it was about files that are no longer there
         if error is None:
             log.local.mark_flushed(self.upto)
+            log.leader_epochs.synced(self._epoch_writes)
         else:
             log.directory.fail(error)

@@ -57,6 +57,8 @@ class IndexFile:
             self.handle = self._files.open(self.path)
             self.entries = self._written = self.handle.size() // self.ENTRY.size
             if repair:
+                if self.handle.size() % self.ENTRY.size:  # a torn write
+                    self.handle.truncate(self._written * self.ENTRY.size)
                 self._drop_zero_tail()
 
     def _drop_zero_tail(self) -> None:

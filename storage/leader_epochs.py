@@ -31,14 +31,14 @@ class EpochEnd(NamedTuple):
 class LeaderEpochs:
     """The epochs of one partition. Offsets are first offsets of an epoch."""
 
-    __slots__ = ("_dirty", "_entries", "_files", "_path", "_range")
+    __slots__ = ("_entries", "_files", "_path", "_range", "_synced", "writes")
 
     def __init__(self, files: FileSystem, path: str) -> None:
         self._files = files
         self._path = path
         self._entries: list[tuple[int, int]] | None = None
         self._range: tuple[int, int] | None = None
-        self._dirty = False
+        self.writes = self._synced = 0
 
     def restrict(self, start_offset: int, end_offset: int) -> None:
         """Note the bounds of the loaded log; applied when the file is read, which may have stale entries."""
@@ -150,9 +150,12 @@ class LeaderEpochs:
     def _persist(self) -> None:
         rows = (f"{epoch} {start}" for epoch, start in self.entries)
         write_entries(self._files, self._path, rows, durable=False)
-        self._dirty = True
+        self.writes += 1
 
-    def take_unsynced(self) -> str | None:
-        """The path, if the file was written since this was last asked: the caller syncs it."""
-        dirty, self._dirty = self._dirty, False
-        return self._path if dirty else None
+    def unsynced(self) -> str | None:
+        """The path, if the file was written since it was last synced."""
+        return self._path if self.writes > self._synced else None
+
+    def synced(self, writes: int) -> None:
+        """The file was synced as it was after that many writes."""
+        self._synced = max(self._synced, writes)

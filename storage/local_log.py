@@ -85,7 +85,9 @@ class LocalLog:
         Index entries go to their files here and now; the returned call only syncs, the file `also` first.
         `mark_flushed` follows it.
         """
-        segments = [s for s in self.segments.from_offset(self.recovery_point) if s.base_offset < max(upto, 1)]
+        # A segment that was closed after the last flush got its final time entry then.
+        since = self.segments.from_offset(self.recovery_point - 1)
+        segments = [segment for segment in since if segment.base_offset < max(upto, 1)]
         handles: list[FileHandle] = []
         for segment in segments:
             segment.write_indexes()

@@ -130,6 +130,9 @@ def recover(
     """
     segments = local.segments.from_offset(from_offset)
     producers = load_producers(local, log_start, segments[0].base_offset)
+    before = local.segments.floor(segments[0].base_offset - 1)
+    if before is not None:
+        before.complete_time_index()
     for snapshot in producers.snapshot_offsets():
         if snapshot > segments[0].base_offset:
             local.files.remove(producers.path_of(snapshot))

@@ -190,6 +190,12 @@ class Segment:
             if facts.max_timestamp > self._max_timestamp:
                 self.raise_max_timestamp(facts.max_timestamp, facts.last_offset)
 
+    def complete_time_index(self) -> None:
+        """Make up for a final time entry that a power cut took from a closed segment."""
+        self.activate()
+        self._recompute_max_timestamp()
+        self.seal()
+
     def add_final_time_entry(self) -> None:
         """The greatest timestamp goes into the index when the segment is sealed or closed."""
         if self._max_timestamp >= 0 and self.size:
