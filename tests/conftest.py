@@ -1,7 +1,8 @@
 """Fixtures shared by all tests: real brokers of either make, started once per worker.
 
 `ottla_process` is our broker under the real command, `apache_kafka` a real Apache Kafka 4.4.0. A test of
-behaviour takes `either_broker` and runs once on each, so that both must agree with what it asserts.
+behaviour takes `either_broker` and runs once on each, so that both must agree with what it asserts; for what
+Kafka 4 dropped there are `apache_kafka_3` and `either_old_broker`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tests.support.kafka_process import KafkaProcess
 from tests.support.machine import KCAT_HINT, kcat, may_do_without_kcat
 from tests.support.ottla_process import OttlaProcess
 
-JAVA_FIXTURES = ("apache_kafka", "either_broker")
+JAVA_FIXTURES = ("apache_kafka", "either_broker", "apache_kafka_3", "either_old_broker")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -46,6 +47,13 @@ def apache_kafka() -> Iterator[KafkaProcess]:
 
 
 @pytest.fixture(scope="session")
+def apache_kafka_3() -> Iterator[KafkaProcess]:
+    """A real Apache Kafka 3.9.2, shared: use topics of your own."""
+    with KafkaProcess(version="3.9.2") as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
 def ottla_process() -> Iterator[OttlaProcess]:
     """Our broker, started by the `ottla serve` command, shared: use topics of your own."""
     with OttlaProcess() as broker:
@@ -55,5 +63,12 @@ def ottla_process() -> Iterator[OttlaProcess]:
 @pytest.fixture(params=["ottla_process", "apache_kafka"])
 def either_broker(request: pytest.FixtureRequest) -> OttlaProcess | KafkaProcess:
     """Each broker in turn."""
+    broker: OttlaProcess | KafkaProcess = request.getfixturevalue(request.param)
+    return broker
+
+
+@pytest.fixture(params=["ottla_process", "apache_kafka_3"])
+def either_old_broker(request: pytest.FixtureRequest) -> OttlaProcess | KafkaProcess:
+    """Our broker, then the last Kafka that speaks the versions which 4.0 removed."""
     broker: OttlaProcess | KafkaProcess = request.getfixturevalue(request.param)
     return broker

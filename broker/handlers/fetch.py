@@ -173,7 +173,7 @@ class FetchHandler:
         version = header.api_version
         error, session_id, rows = context.respond(answer, connection.hub.env.clock.now_ms())
         if version < SHAPES_FROM:
-            self._refuse_zstd(rows, version)
+            self._refuse_unreadable(rows, version)
             if version <= CONVERTED_UPTO and any(row.length for row in rows):
                 self._convert(connection, header, rows)
                 return
@@ -219,26 +219,21 @@ class FetchHandler:
 
     # -- old clients
 
-    def _refuse_zstd(self, rows: list[Row], version: int) -> None:
+    def _refuse_unreadable(self, rows: list[Row], version: int) -> None:
+        """Fail what this version cannot express; a topic's settings count even where there are no records."""
         for row in rows:
             partition = self._context.replicas.wanted_partition(row.wanted)
-            if (
-                row.length
-                and isinstance(partition, Partition)
-                and unsupported_zstd(row, partition.log.config)
-            ):
+            if row.error != ErrorCode.NONE or not isinstance(partition, Partition):
+                continue
+            config = partition.log.config
+            if unsupported_zstd(row, config):
                 _fail(row, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+            elif version <= CONVERTED_UPTO and not config.message_downconversion_enable:
+                _fail(row, ErrorCode.UNSUPPORTED_VERSION)
 
     def _convert(self, connection: Connection, header: RequestHeader, rows: list[Row]) -> None:
         """Down-convert in a thread, which reads the slices and decompresses, while the connection waits."""
-        limits = []
-        for row in rows:
-            partition = self._context.replicas.wanted_partition(row.wanted)
-            if row.length and isinstance(partition, Partition):
-                if partition.log.config.message_downconversion_enable:
-                    limits.append((row, row.wanted.max_bytes))
-                else:
-                    _fail(row, ErrorCode.UNSUPPORTED_VERSION)
+        limits = [(row, row.wanted.max_bytes) for row in rows if row.length]
         connection.waiting = CONVERTING
         connection.hub.env.tasks.spawn(
             f"fetch conversion for {connection.peer}", self._converted(connection, header, rows, limits)

@@ -397,7 +397,7 @@ def _check(entry: Entry, version: int, now_ms: int) -> Checked | None:
     batch = bytearray(entry.records)
     rules = entry.replica.log.config.rules()
     if version < BATCHES_FROM:
-        return check_produced_set(batch, 0, len(batch), rules, now_ms, version)
+        return check_produced_set(batch, 0, len(batch), rules, now_ms)
     return check_produced_batch(batch, 0, len(batch), rules, now_ms, version)
 
 

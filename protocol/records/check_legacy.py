@@ -6,7 +6,8 @@ checked, then that all have one magic and, if anything is compressed, that there
 message: no nested compression, inner checksums (2), keys on a compacted topic (87), times (32).
 
 All becomes one batch: keys, values and timestamps (-1 for magic 0), offsets in one run, the set's codec or
-the topic's. A set of magic 2 is checked like the batch of a newer Produce.
+the topic's. A set of magic 2 is checked like the batch of a newer Produce; as in Kafka only v3 to v6 refuse
+zstd.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ from protocol.records.times import RecordErrors
 from protocol.records.walk import invalid
 
 
-def check_produced_set(
-    buf: Buffer, at: int, size: int, rules: BatchRules, now_ms: int, api_version: int = 2
-) -> Checked | None:
+def check_produced_set(buf: Buffer, at: int, size: int, rules: BatchRules, now_ms: int) -> Checked | None:
     """Check the records of a Produce v0-v2 in buf[at : at + size]; None where there is no whole entry.
 
     Raises InvalidRecords with Kafka's code.
@@ -37,7 +36,7 @@ def check_produced_set(
     if magics == {2}:
         if len(entries) > 1:
             raise invalid("Compressed outer record has more than one batch")
-        return check_produced_batch(buf, *entries[0], rules, now_ms, api_version)
+        return check_produced_batch(buf, *entries[0], rules, now_ms)
     outer: list[Message] = []
     for begin, length in entries:
         if length > rules.max_message_bytes:

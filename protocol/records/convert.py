@@ -2,7 +2,8 @@
 
 Fetch v0 and v1 read magic 0, v2 and v3 magic 1. Headers and control batches are dropped, the codec is kept,
 each batch becomes one wrapper or one run of messages. What already is as old as wanted stays as it is. Of
-uncompressed output, records below the fetch offset are left out. zstd cannot be expressed: 76.
+uncompressed output, records below the fetch offset are left out. zstd cannot be expressed: what lies before
+it is converted, and where nothing does it is 76.
 """
 
 from __future__ import annotations
@@ -22,14 +23,19 @@ def down_convert(
     """The whole batches in buf[at:end] as message sets of `to_magic` (0 or 1) for a fetch from
     `first_offset`.
 
-    Raises InvalidRecords: UNSUPPORTED_COMPRESSION_TYPE for zstd, others for damaged batches.
+    Raises InvalidRecords: UNSUPPORTED_COMPRESSION_TYPE where zstd comes first, others for damaged batches.
     """
     out = bytearray()
     for begin, size in batches(buf, at, end):
         if buf[begin + MAGIC_AT] <= to_magic:
             out += buf[begin : begin + size]
-        else:
+            continue
+        try:
             out += _converted(buf, begin, size, to_magic, first_offset)
+        except InvalidRecords as error:
+            if out and error.error == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
+                break  # the client learns of it when it comes here
+            raise
     return out
 
 

@@ -153,8 +153,9 @@ def test_zstd_is_not_for_clients_below_version_10(net):
 
 
 def test_conversion_can_be_switched_off(net):
-    fill(net)
     net.ctx.replicas.get("orders", 0).log.config.message_downconversion_enable = False
+    assert old_answer(net, 1, max_wait_ms=0).error_code == 35
+    fill(net)
     assert old_answer(net, 1).error_code == 35
 
 

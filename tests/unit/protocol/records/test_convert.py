@@ -102,3 +102,9 @@ def test_damaged_batch_then_invalid_records():
     struct.pack_into(">i", data, 57, 3)
     with pytest.raises(InvalidRecords):
         down_convert(data, 1)
+
+
+def test_zstd_after_others_then_those_alone():
+    before = build_batch(rows(0), codec=1)
+    zstd = build_batch(rows(6), base_offset=6, codec=4)
+    assert down_convert(before + zstd + before, 1) == down_convert(before, 1)
