@@ -1,0 +1,298 @@
+import errno
+
+import pytest
+
+from protocol.uuids import ZERO_UUID
+from runtime.entropy import SeededRandom
+from runtime.os_files import OsFileSystem
+from storage.errors import DirectoryLocked, InconsistentDirectory, StorageFailed
+from storage.log_config import LogConfig
+from storage.log_manager import LogManager
+from tests.simulation.files import SimFileSystem
+from tests.support.logs import (
+    CLUSTER,
+    START_MS,
+    TOPIC_ID,
+    FixedClock,
+    append,
+    batch,
+    open_manager,
+    read_offsets,
+)
+
+ONE = len(batch(1))
+
+
+def test_partitions_go_to_the_directory_with_the_fewest():
+    manager = open_manager(SimFileSystem(), ("/a", "/b", "/c"))
+    for index in range(7):
+        manager.get_or_create("t", index, TOPIC_ID)
+    assert sorted(len(directory.logs) for directory in manager.dirs) == [2, 2, 3]
+    assert len(manager) == 7
+    assert [log.partition for log in manager] == list(range(7))
+
+
+def test_a_directory_that_does_not_take_one_is_passed_over():
+    files = SimFileSystem()
+    manager = open_manager(files, ("/a", "/b"))
+    files.fail_next("make_dirs", errno.EACCES, "/a/t-0")
+    assert manager.get_or_create("t", 0, TOPIC_ID).directory.path == "/b"
+    for path in ("/a/", "/b/"):
+        files.fail_next("make_dirs", errno.ENOSPC, path)
+    with pytest.raises(StorageFailed):
+        manager.get_or_create("t", 1, TOPIC_ID)
+    assert manager.get("t", 1) is None
+
+
+def test_everything_is_found_again_in_all_directories():
+    files = SimFileSystem()
+    manager = open_manager(files, ("/a", "/b"))
+    for index in range(5):
+        append(manager.get_or_create("x.y-z", index, TOPIC_ID), batch(index + 1))
+    manager.close(broker_epoch=77)
+    assert files.read_bytes("/a/.kafka_cleanshutdown") == b'{"version":0,"brokerEpoch":77}'
+    again = open_manager(files, ("/a", "/b"))
+    assert not again.unclean
+    assert [again.get("x.y-z", index).end_offset for index in range(5)] == [1, 2, 3, 4, 5]
+    assert again.get("x.y-z", 0).topic_id == TOPIC_ID
+    assert not files.exists("/a/.kafka_cleanshutdown")
+
+
+def test_an_unclean_stop_is_reported():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    assert not manager.unclean
+    append(manager.get_or_create("t", 0, TOPIC_ID), batch(1))
+    manager.abandon()
+    again = open_manager(files)
+    assert again.unclean
+    assert read_offsets(again.get("t", 0)) == [0]
+    again.close()
+    assert not open_manager(files).unclean
+
+
+def test_a_partition_in_two_directories_is_fatal():
+    files = SimFileSystem()
+    open_manager(files, ("/a",)).get_or_create("t", 0, TOPIC_ID)
+    files.make_dirs("/b/t-0")
+    files.remove("/a/.lock")
+    manager = LogManager(files.crash(), FixedClock(), SeededRandom(b""), ["/a"], lambda topic: LogConfig())
+    assert len(manager) == 0
+    fresh = SimFileSystem()
+    for path in ("/a/t-0", "/b/t-0"):
+        fresh.make_dirs(path)
+    with pytest.raises(InconsistentDirectory, match="t-0 is in"):
+        open_manager(fresh, ("/a", "/b"))
+
+
+def test_what_is_no_partition_stops_the_start_and_known_foreigners_do_not():
+    files = SimFileSystem()
+    for name in ("remote-log-index-cache", "__cluster_metadata-0", "t-0"):
+        files.make_dirs(f"/logs/{name}")
+    files.open("/logs/bootstrap.checkpoint", create=True)
+    files.open("/logs/just-a-file", create=True)
+    manager = open_manager(files)
+    assert [log.name for log in manager] == ["t-0"]
+    manager.close()
+    files.make_dirs("/logs/lost+found")
+    with pytest.raises(ValueError, match=r"lost\+found"):
+        open_manager(files)
+
+
+def test_two_managers_on_one_directory(tmp_path):
+    path = str(tmp_path / "logs")
+    files = OsFileSystem()
+    first = open_manager(files, (path,))
+    with pytest.raises(DirectoryLocked):
+        open_manager(files, (path,))
+    first.close()
+    open_manager(files, (path,)).close()
+
+
+def test_a_directory_copied_under_two_paths_is_refused():
+    files = SimFileSystem()
+    open_manager(files, ("/a",)).close()
+    files.make_dirs("/b")
+    files.write_atomic("/b/meta.properties", files.read_bytes("/a/meta.properties"))
+    with pytest.raises(InconsistentDirectory, match=r"same directory\.id"):
+        open_manager(files, ("/a", "/b"))
+
+
+def test_deletion_renames_at_once_and_removes_after_the_delay():
+    files, clock = SimFileSystem(), FixedClock()
+    manager = open_manager(files, clock=clock)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    append(log, batch(1))
+    region = log.read(0, 100, 1)
+    manager.delete("t", 0)
+    manager.delete("t", 0)
+    assert manager.get("t", 0) is None
+    (name,) = [n for n in files.list_dir("/logs") if n.endswith("-delete")]
+    assert name.startswith("t-0.")
+    assert not files.exists("/logs/t-0")
+    with pytest.raises(StorageFailed):
+        append(log, batch(1))
+    assert region.length
+    assert manager.take_doomed() == []
+    clock.ms += 60_000
+    for job in manager.take_doomed():
+        job()
+    assert not files.exists(f"/logs/{name}")
+
+
+def test_a_recreated_topic_begins_empty_and_leftovers_are_removed_after_a_restart():
+    files, clock = SimFileSystem(), FixedClock()
+    manager = open_manager(files, clock=clock)
+    append(manager.get_or_create("t", 0, TOPIC_ID), batch(1, producer=3, epoch=0, sequence=5))
+    manager.delete("t", 0)
+    log = manager.get_or_create("t", 0, bytes(range(2, 18)))
+    assert (log.end_offset, log.producers.entries) == (0, {})
+    manager.close()
+    again = open_manager(files, clock=clock)
+    assert [each.name for each in again] == ["t-0"]
+    clock.ms += 60_000
+    for job in again.take_doomed():
+        job()
+    assert not [n for n in files.list_dir("/logs") if n.endswith("-delete")]
+
+
+def test_a_log_of_an_older_topic_is_kept_as_stray():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    append(manager.get_or_create("t", 0, TOPIC_ID), batch(3))
+    log = manager.get_or_create("t", 0, bytes(range(2, 18)))
+    assert log.end_offset == 0
+    (stray,) = [n for n in files.list_dir("/logs") if n.endswith("-stray")]
+    assert files.size(f"/logs/{stray}/00000000000000000000.log") == len(batch(3))
+    manager.close()
+    assert [each.end_offset for each in open_manager(files)] == [0]
+
+
+def test_a_log_without_a_topic_id_gets_the_one_it_is_asked_for():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    log = manager.get_or_create("t", 0, ZERO_UUID)
+    assert not files.exists("/logs/t-0/partition.metadata")
+    config = LogConfig(segment_bytes=1000)
+    assert manager.get_or_create("t", 0, TOPIC_ID, config) is log
+    assert log.topic_id == TOPIC_ID
+    assert log.config is config
+    manager.close()
+    assert open_manager(files).get("t", 0).topic_id == TOPIC_ID
+
+
+def test_start_offsets_survive_a_kill_after_they_were_persisted():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    append(log, batch(1))
+    append(log, batch(1))
+    log.delete_records(1)
+    manager.persist_log_starts()
+    assert files.read_bytes("/logs/log-start-offset-checkpoint") == b"0\n1\nt 0 1\n"
+    manager.abandon()
+    again = open_manager(files).get("t", 0)
+    assert (again.start_offset, read_offsets(again)) == (1, [1])
+
+
+def test_segments_below_the_start_go_with_their_snapshots():
+    files, clock = SimFileSystem(), FixedClock()
+    manager = open_manager(files, config=LogConfig(segment_bytes=2 * ONE), clock=clock)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    for _ in range(7):
+        append(log, batch(1))
+    log.delete_records(5)
+    assert manager.delete_old_segments() == 2
+    names = files.list_dir("/logs/t-0")
+    assert [n for n in names if n.endswith(".snapshot")] == [
+        "00000000000000000004.snapshot",
+        "00000000000000000006.snapshot",
+    ]
+    assert "00000000000000000000.log.deleted" in names
+    assert "00000000000000000000.log" not in names
+    clock.ms += 60_000
+    for job in manager.take_doomed():
+        job()
+    assert not [n for n in files.list_dir("/logs/t-0") if n.endswith(".deleted")]
+
+
+def test_background_syncs_move_the_recovery_point():
+    files = SimFileSystem()
+    manager = open_manager(files, config=LogConfig(segment_bytes=2 * ONE))
+    jobs = []
+    manager.on_flush_job(jobs.append)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    for _ in range(5):
+        append(log, batch(1))
+    assert (log.recovery_point, len(jobs)) == (0, 2)
+    for job in jobs:
+        job.run()
+        job.finish()
+    assert log.recovery_point == 4
+    manager.checkpoint_recovery_points()
+    after = open_manager(files.crash(), config=LogConfig(segment_bytes=2 * ONE)).get("t", 0)
+    assert read_offsets(after) == [0, 1, 2, 3]
+
+
+def test_a_failed_background_sync_takes_the_directory_offline_and_the_others_serve():
+    files = SimFileSystem()
+    manager = open_manager(files, ("/a", "/b"), LogConfig(segment_bytes=2 * ONE))
+    jobs, failed = [], []
+    manager.on_flush_job(jobs.append)
+    manager.on_failure = failed.append
+    first, second = (manager.get_or_create("t", n, TOPIC_ID) for n in range(2))
+    for log in (first, second):
+        for _ in range(3):
+            append(log, batch(1))
+    jobs[0].finish(OSError(errno.EIO, "broken"))
+    assert [directory.path for directory in failed] == [first.directory.path]
+    with pytest.raises(StorageFailed):
+        append(first, batch(1))
+    assert append(second, batch(1)) == 3
+    manager.checkpoint_high_watermarks()
+    manager.close()
+    assert not files.exists(f"{first.directory.path}/.kafka_cleanshutdown")
+    assert files.exists(f"{second.directory.path}/.kafka_cleanshutdown")
+
+
+def test_a_job_for_a_deleted_log_has_nothing_to_say():
+    files = SimFileSystem()
+    manager = open_manager(files, config=LogConfig(segment_bytes=2 * ONE))
+    jobs = []
+    manager.on_flush_job(jobs.append)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    for _ in range(3):
+        append(log, batch(1))
+    manager.delete("t", 0)
+    jobs[0].finish(OSError(errno.ENOENT, "gone"))
+    assert not log.directory.offline
+
+
+def test_an_unusable_directory_is_offline_and_without_any_there_is_no_start():
+    files = SimFileSystem()
+    files.fail_next("make_dirs", errno.EACCES, "/a")
+    manager = open_manager(files, ("/a", "/b"))
+    assert [d.offline for d in manager.dirs] == [True, False]
+    manager.close()
+    files.fail_next("make_dirs", errno.EACCES, "/b")
+    with pytest.raises(StorageFailed, match="no log directory"):
+        open_manager(files, ("/b",))
+
+
+def test_idle_producers_expire():
+    clock = FixedClock()
+    manager = open_manager(SimFileSystem(), clock=clock)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    append(log, batch(1, producer=3, epoch=0, sequence=0))
+    assert manager.expire_producers(1000) == 0
+    clock.ms = START_MS + 1001
+    assert manager.expire_producers(1000) == 1
+    assert append(log, batch(1, producer=3, epoch=0, sequence=1)) == 1
+
+
+def test_a_directory_of_another_cluster_stops_the_start():
+    files = SimFileSystem()
+    open_manager(files).close()
+    manager = LogManager(files, FixedClock(), SeededRandom(b""), ["/logs"], lambda topic: LogConfig())
+    with pytest.raises(InconsistentDirectory):
+        manager.open(CLUSTER[::-1], 1)
