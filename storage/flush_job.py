@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 class FlushJob:
     """A flush whose waiting is done elsewhere: `run` on any thread, then `finish` on the loop's."""
 
-    __slots__ = ("_cuts", "_epoch_writes", "_log", "_sync", "upto")
+    __slots__ = ("_active", "_cuts", "_epoch_writes", "_log", "_position", "_sync", "upto")
 
     def __init__(self, log: PartitionLog, upto: int) -> None:
         self._log = log
         self.upto = upto
         self._cuts = log.cuts
+        self._active, self._position = log.active, log.active.size
         self._sync = log.local.flush_job(upto, log.leader_epochs.unsynced())
         self._epoch_writes = log.leader_epochs.writes
 
@@ -32,5 +33,7 @@ class FlushJob:
         if error is None:
             log.local.mark_flushed(self.upto)
             log.leader_epochs.synced(self._epoch_writes)
+            if log.active is self._active:
+                log.local.flushed_position = self._position
         else:
             log.directory.fail(error)

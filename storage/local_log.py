@@ -37,6 +37,8 @@ class LocalLog:
         "directory",
         "doomed",
         "files",
+        "flush_begun_ms",
+        "flushed_position",
         "recovery_point",
         "segments",
     )
@@ -49,6 +51,8 @@ class LocalLog:
         self.segments = Segments()
         self.doomed: list[Doomed] = []
         self.recovery_point = 0  # everything below is synced
+        self.flushed_position = 0  # in the active segment; what lies behind it is dirty
+        self.flush_begun_ms = 0  # when the last periodic flush began, or dirty bytes were first seen
         self._known_offset = -1  # base of the newest segment whose name is durable
 
     def new_segment(self, base_offset: int, now_ms: int) -> Segment:
@@ -63,6 +67,7 @@ class LocalLog:
             self.files, self.directory, base_offset, now_ms=now_ms, jitter_ms=jitter, create=True
         )
         self.segments.add(segment)
+        self.flushed_position = 0
         self._known_offset = min(
             self._known_offset, base_offset - 1
         )  # a file of that name may have gone before
@@ -162,6 +167,7 @@ class LocalLog:
         if gone:
             self.files.sync_dir(self.directory)
         self.recovery_point = min(self.recovery_point, offset)
+        self.flushed_position = active.size
 
     def restart_at(self, offset: int, now_ms: int) -> None:
         """Drop everything; one empty segment at `offset` remains, created before the last old one goes.

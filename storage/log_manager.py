@@ -18,6 +18,7 @@ from runtime.clock import Clock
 from runtime.entropy import Random
 from runtime.files import FileSystem
 from storage import names, recovery
+from storage.append import is_full
 from storage.errors import CorruptCheckpoint, InconsistentDirectory, StorageFailed
 from storage.flush_job import FlushJob
 from storage.local_log import LocalLog
@@ -28,6 +29,7 @@ from storage.partition_metadata import read_topic_id
 from storage.tail import BUDGET_BYTES, TailBudget
 
 logger = logging.getLogger(__name__)
+DIRTY_BYTES_MAX = 64 << 20
 ConfigOf = Callable[[str], LogConfig]
 
 
@@ -274,6 +276,30 @@ class LogManager:
         for path in paths:
             if self._files.exists(path):
                 self._files.remove(path)
+
+    def begin_flushes(self, dirty_bytes_max: int = DIRTY_BYTES_MAX) -> int:
+        """Have logs synced in the background that are due by flush.ms or hold too many dirty bytes; how many.
+
+        Dirty pages that pile up make later writes wait, and those are made on the event loop.
+        """
+        now_ms, begun = self._clock.now_ms(), 0
+        for log in self._logs.values():
+            local = log.local
+            dirty = log.active.size - local.flushed_position
+            if dirty <= 0:
+                local.flush_begun_ms = 0
+                continue
+            local.flush_begun_ms = local.flush_begun_ms or now_ms
+            due = now_ms - local.flush_begun_ms >= log.config.flush_ms or dirty > dirty_bytes_max
+            if due and not log.directory.offline:
+                local.flush_begun_ms = now_ms
+                try:
+                    log.directory.background(FlushJob(log, log.end_offset))
+                except OSError as error:  # the index could not be written: no space, or worse
+                    if not is_full(error):
+                        log.directory.fail(error)
+                begun += 1
+        return begun
 
     def delete_old_segments(self) -> int:
         """Set aside segments that lie wholly below their log's start offset; how many."""

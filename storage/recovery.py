@@ -64,6 +64,7 @@ def load_log(log: PartitionLog, *, clean: bool, recovery_point: int, log_start: 
         end, untouched = start, False
     log.leader_epochs.restrict(start, end)
     log.adopt_producers(producers)
+    local.flushed_position = local.segments.active.size if clean else 0
     log.opened(start, end)
     if untouched:
         log.clean_end = end

@@ -296,3 +296,26 @@ def test_a_directory_of_another_cluster_stops_the_start():
     manager = LogManager(files, FixedClock(), SeededRandom(b""), ["/logs"], lambda topic: LogConfig())
     with pytest.raises(InconsistentDirectory):
         manager.open(CLUSTER[::-1], 1)
+
+
+def test_dirty_bytes_and_flush_ms_begin_background_syncs():
+    clock = FixedClock()
+    manager = open_manager(SimFileSystem(), config=LogConfig(flush_ms=1000), clock=clock)
+    jobs = []
+    manager.on_flush_job(jobs.append)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    manager.get_or_create("t", 1, TOPIC_ID)
+    assert manager.begin_flushes() == 0
+    append(log, batch(1))
+    assert manager.begin_flushes(ONE) == 0
+    clock.ms += 999
+    assert manager.begin_flushes(ONE) == 0
+    clock.ms += 1
+    assert manager.begin_flushes(ONE) == 1
+    append(log, batch(1))
+    assert manager.begin_flushes(ONE) == 1
+    for job in jobs:
+        job.run()
+        job.finish()
+    assert log.recovery_point == 2
+    assert manager.begin_flushes(0) == 0
