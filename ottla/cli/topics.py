@@ -193,9 +193,8 @@ def create(client: KafkaClient, arguments: Arguments) -> None:
 
 
 def list_names(client: KafkaClient, arguments: Arguments) -> None:
-    """--list."""
-    for name in matching(client, arguments):
-        click.echo(name)
+    """--list; an empty line for no topics, as Kafka prints it."""
+    click.echo("\n".join(matching(client, arguments)))
 
 
 def show(client: KafkaClient, arguments: Arguments) -> None:

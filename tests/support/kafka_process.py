@@ -23,6 +23,7 @@ from types import TracebackType
 from tests.support.jars import kafka_jars, kafka_tools_jars
 from tests.support.java import java
 from tests.support.ports import free_port
+from tests.support.tool_server import free_tool_server
 from tests.support.waiting import wait_for_listener
 
 START_TIMEOUT_S = 60.0
@@ -167,14 +168,17 @@ def run_tool(
     """Runs one of Apache Kafka 4.4.0's tools by the name of its class below org.apache.kafka.tools.
 
     For instance `run_tool("consumer.ConsoleConsumer", "--topic", "t", ...)`. Output is decoded as UTF-8;
-    the exit code is the caller's to look at. What SLF4J says of a missing logging binding is left out.
+    the exit code is the caller's to look at. What SLF4J says of a missing logging binding is left out. Tools
+    share one Java process; one that runs beside another (from a thread) gets a process of its own.
     """
+    text = stdin.decode() if isinstance(stdin, bytes) else stdin or ""
+    with free_tool_server() as server:
+        if server is not None:
+            return server.run(name, arguments, text, timeout_s)
     command = [str(java()), *JVM_FLAGS, "-cp", f"{kafka_tools_jars()}/*", f"org.apache.kafka.tools.{name}"]
-    text = stdin.decode() if isinstance(stdin, bytes) else stdin
     done = subprocess.run(
         [*command, *arguments],
         input=text,
-        stdin=subprocess.DEVNULL if text is None else None,
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -72,7 +72,7 @@ def test_a_topic_lives_through_all_actions_as_with_kafkas_tool(at) -> None:
         printed[tool] = [(each.stdout.replace(name, "NAME"), each.returncode) for each in done]
     assert printed[ottla_tool] == printed[kafka_tool]
     assert printed[ottla_tool][2] == ("NAME\n", 0)
-    assert printed[ottla_tool][4] == ("", 0)
+    assert printed[ottla_tool][4] == ("\n", 0)
 
 
 @pytest.mark.parametrize(
