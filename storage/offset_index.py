@@ -64,7 +64,9 @@ class OffsetIndex(IndexFile):
         if not 0 <= number < self.entries:
             raise IndexError(f"entry {number} of {self.entries} in {self.path}")
         if self._loaded:
-            return self.base_offset + self._offsets[number], self._positions[number]
+            offsets, positions = self._offsets, self._positions
+            if number < len(positions):  # else it was sealed just now, while a thread searches
+                return self.base_offset + offsets[number], positions[number]
         relative, position = self.raw_entry(number)
         return self.base_offset + relative, position
 

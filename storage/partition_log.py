@@ -148,7 +148,7 @@ class PartitionLog:
     @property
     def producers(self) -> ProducerState:
         if self._producers is None:
-            self._producers = recovery.load_producers(self.local, self.start_offset, self.end_offset)
+            self._producers = recovery.load_producers(self.local, self.end_offset)
         return self._producers
 
     def adopt_producers(self, producers: ProducerState | None) -> None:
@@ -367,9 +367,13 @@ class PartitionLog:
         except OSError as error:
             append.fail(self, error, "read")
 
-    def segment_start_offsets_before(self, timestamp: int, count: int) -> list[int]:
-        """What ListOffsets v0 answers; see time_lookup.py."""
-        return time_lookup.start_offsets_before(self, timestamp, count)
+    def segment_start_offsets_before(self, timestamp: int, count: int, now_ms: int) -> list[int]:
+        """What ListOffsets v0 answers; see time_lookup.py. Any thread; raises StorageError."""
+        self.check_online()
+        try:
+            return time_lookup.start_offsets_before(self, timestamp, count, now_ms)
+        except OSError as error:
+            append.fail(self, error, "read")
 
     # --- cutting --------------------------------------------------------------------------------------------
 
@@ -411,8 +415,9 @@ class PartitionLog:
                 break
             gone.append(segment)
         if gone:
+            producers = self.producers  # loaded while all of the log is there
             self.local.set_aside(gone, now_ms)
-            self.producers.remove_snapshots(self.local.segments.first.base_offset)
+            producers.remove_snapshots(self.local.segments.first.base_offset)
         return len(gone)
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
@@ -429,7 +434,7 @@ class PartitionLog:
                 self.local.truncate_to(offset, now_ms)
                 self.leader_epochs.truncate_from_end(offset)
                 self.opened(min(self.start_offset, offset), offset)
-                self._producers = recovery.load_producers(self.local, self.start_offset, offset)
+                self._producers = recovery.load_producers(self.local, offset)
         except OSError as error:
             append.fail(self, error, "truncation")
         return True

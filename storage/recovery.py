@@ -52,7 +52,7 @@ def load_log(log: PartitionLog, *, clean: bool, recovery_point: int, log_start: 
         recover_from = min(
             [s.base_offset for s in incomplete] + ([first.base_offset] if first else []), default=0
         )
-        producers = recover(local, log.leader_epochs, recover_from, start, now_ms)
+        producers = recover(local, log.leader_epochs, recover_from, now_ms)
         end = local.segments.active.find_end_offset()
         local.recovery_point = min(recovery_point, end) if not clean else end
     if end < start:
@@ -122,15 +122,13 @@ def _replaced_by(files: FileSystem, directory: str, found: list[str], swap: list
     return [n for n in numbered if start <= names.offset_of(n) < end]
 
 
-def recover(
-    local: LocalLog, epochs: LeaderEpochs, from_offset: int, log_start: int, now_ms: int
-) -> ProducerState:
+def recover(local: LocalLog, epochs: LeaderEpochs, from_offset: int, now_ms: int) -> ProducerState:
     """Read the segments from the one that holds `from_offset` on, and cut the log where it stops being right.
 
     Returns the producers' state at the new end, of which a snapshot is taken.
     """
     segments = local.segments.from_offset(from_offset)
-    producers = load_producers(local, log_start, segments[0].base_offset)
+    producers = load_producers(local, segments[0].base_offset)
     before = local.segments.floor(segments[0].base_offset - 1)
     if before is not None:
         before.complete_time_index()
@@ -190,14 +188,15 @@ def recover_segment(segment: Segment, local: LocalLog, epochs: LeaderEpochs, pro
             segment.path(names.LOG), size - end, end, previous + 1, reason,
         )  # fmt: skip
         segment.handle.truncate(end)
+        segment.handle.sync()  # or the next power cut would mix the lost tail with what is written now
     segment.size = end
     return size - end
 
 
-def load_producers(local: LocalLog, log_start: int, end_offset: int) -> ProducerState:
+def load_producers(local: LocalLog, end_offset: int) -> ProducerState:
     """The producers as of `end_offset`: the newest snapshot below it, and the log from there on."""
     producers = ProducerState(local.files, local.directory)
-    offset = producers.load(log_start, end_offset)
+    offset = producers.load(local.segments.first.base_offset, end_offset)
     for segment in local.segments.from_offset(offset):
         if offset >= end_offset or segment.base_offset >= end_offset:
             break

@@ -64,7 +64,9 @@ class TimeIndex(IndexFile):
         if not 0 <= number < self.entries:
             raise IndexError(f"entry {number} of {self.entries} in {self.path}")
         if self._loaded:
-            return self._timestamps[number], self.base_offset + self._offsets[number]
+            timestamps, offsets = self._timestamps, self._offsets
+            if number < len(offsets):  # else it was sealed just now, while a thread searches
+                return timestamps[number], self.base_offset + offsets[number]
         timestamp, relative = self.raw_entry(number)
         return timestamp, self.base_offset + relative
 

@@ -102,20 +102,28 @@ def read_records(segment: Segment, facts: scan.BatchFacts) -> Iterator[Record]:
         raise CorruptLog(f"the batch in {where} cannot be read: {error}", facts.position) from error
 
 
-def start_offsets_before(log: PartitionLog, timestamp: int, count: int) -> list[int]:
+def start_offsets_before(log: PartitionLog, timestamp: int, count: int, now_ms: int) -> list[int]:
     """What ListOffsets v0 answers: up to `count` offsets, newest first.
 
-    They are the starts of the segments that were last written at or before `timestamp`, and for LATEST the
-    end of what is committed in front of them; EARLIEST gives the start of the log.
+    They are the starts of the newest segment whose file was last written at or before `timestamp` and of all
+    before it. The end of the log stands for one more, written now, if the last segment has records. LATEST
+    takes all, EARLIEST the oldest. An offset may come twice after DeleteRecords, as in Kafka.
     """
+    segments = list(log.local.segments)
+    offsets = [max(segment.base_offset, log.start_offset) for segment in segments]
+    if log.active.size:
+        offsets.append(log.end_offset)
     if timestamp == EARLIEST:
-        return [log.start_offset][:count]
-    found: list[int] = []
-    if timestamp == LATEST and log.active.size:
-        found.append(log.high_watermark)
-    for segment in reversed(list(log.local.segments)):
-        if timestamp == LATEST or log.local.files.mtime_ms(segment.path(names.LOG)) <= timestamp:
-            start = max(segment.base_offset, log.start_offset)
-            if start not in found:
-                found.append(start)
-    return found[:count]
+        del offsets[1:]
+    elif timestamp != LATEST:
+        if timestamp < now_ms:
+            del offsets[len(segments) :]
+        while offsets and (
+            len(offsets) <= len(segments) and _written_ms(log, segments[len(offsets) - 1]) > timestamp
+        ):
+            offsets.pop()
+    return offsets[::-1][:count]
+
+
+def _written_ms(log: PartitionLog, segment: Segment) -> int:
+    return log.local.files.mtime_ms(segment.path(names.LOG))

@@ -144,11 +144,11 @@ class ProducerState:
         self._last_snapshot = self.map_end_offset
         return path
 
-    def load(self, log_start_offset: int, end_offset: int) -> int:
-        """Start from the newest valid snapshot in (log start, end]; the offset from which to replay the log.
+    def load(self, first_offset: int, end_offset: int) -> int:
+        """Start from the newest valid snapshot in [first, end]; the offset from which to replay the log.
 
-        Damaged snapshots are removed and the next older one is tried; newer ones than `end_offset` are
-        removed.
+        `first_offset` is the base of the first segment: from an older snapshot the replay would have a gap.
+        Damaged snapshots are removed and the next older one is tried; those above `end_offset` are removed.
         """
         self.entries.clear()
         self._before.clear()
@@ -157,7 +157,7 @@ class ProducerState:
             if offset > end_offset:
                 self._files.remove(path)
                 continue
-            if offset <= log_start_offset:
+            if offset < first_offset:
                 break
             try:
                 loaded = decode_snapshot(self._files.read_bytes(path))
@@ -167,8 +167,8 @@ class ProducerState:
             self.entries = {entry.producer_id: entry for entry in loaded}
             self.map_end_offset = self._last_snapshot = offset
             return offset
-        self.map_end_offset = self._last_snapshot = log_start_offset
-        return log_start_offset
+        self.map_end_offset = self._last_snapshot = first_offset
+        return first_offset
 
     def clear(self, end_offset: int) -> None:
         """Forget everything and remove all snapshots: the log begins anew at `end_offset`."""

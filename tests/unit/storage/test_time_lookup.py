@@ -133,12 +133,19 @@ def test_listing_in_its_oldest_form():
     for _ in range(8):
         append(log, batch(1))
         clock.ms += 10
-    before = log.segment_start_offsets_before
+
+    def before(timestamp, count):
+        return log.segment_start_offsets_before(timestamp, count, clock.ms)
+
     assert before(LATEST, 10) == [8, 6, 3, 0]
     assert before(LATEST, 2) == [8, 6]
+    assert before(LATEST, 0) == []
     assert before(EARLIEST, 10) == [0]
+    assert before(EARLIEST, 0) == []
+    assert before(clock.ms, 10) == before(clock.ms + 5, 10) == [8, 6, 3, 0]
+    assert before(clock.ms - 1, 10) == [6, 3, 0]
     assert before(START_MS + 65, 10) == [3, 0]
     assert before(START_MS - 1, 10) == []
     log.move_start(4)
-    assert before(LATEST, 10) == [8, 6, 4, 0][:3]
+    assert before(LATEST, 10) == [8, 6, 4, 4]
     assert before(EARLIEST, 1) == [4]

@@ -78,14 +78,16 @@ def test_loading_removes_snapshots_above_the_end_and_damaged_ones():
     assert again.entries[1].last_offset == 1
 
 
-def test_a_snapshot_at_or_below_the_log_start_does_not_count():
+def test_a_snapshot_from_before_the_first_segment_does_not_count():
     files, producers = state()
     producers.replay(1, 0, 0, 4, 4, 100, False)
     producers.map_end_offset = 5
     producers.take_snapshot()
     again = ProducerState(files, "/p")
-    assert again.load(5, 9) == 5
+    assert again.load(6, 9) == 6
     assert not again.entries
+    assert again.load(5, 9) == 5
+    assert again.entries
 
 
 def test_idle_producers_expire_unless_a_transaction_is_open():
