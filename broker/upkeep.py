@@ -1,7 +1,7 @@
 """What a broker does by the clock: checkpoints, syncs that rolling left behind, removal of old files.
 
-State is read on the event loop, in one go; what waits for the disk is done by a thread. A disk that fails
-takes its log directory offline. The intervals are Kafka's: high watermarks every
+State is read on the event loop, in one go; syncs and high watermarks are written by a thread. A disk that
+fails takes its log directory offline. The intervals are Kafka's: high watermarks every
 `replica.high.watermark.checkpoint.interval.ms`, recovery points and log starts every
 `log.flush.offset.checkpoint.interval.ms` and `log.flush.start.offset.checkpoint.interval.ms`.
 """
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from storage.partition_log import PartitionLog
 
 FILES_EVERY_MS = 10_000
+SYNCS_EVERY_MS = 1_000
+SYNC_CHECKPOINT_EVERY_S = 2.0
 PRODUCERS_EVERY_MS = 600_000
 
 
@@ -31,6 +33,7 @@ class Upkeep:
 
     def __init__(self, env: Env, config: BrokerConfig, logs: LogManager) -> None:
         self._env, self._config, self._logs = env, config, logs
+        self._next_checkpoint = 0.0
 
     def start(self) -> None:
         """Spawn one task for each kind of work."""
@@ -45,13 +48,14 @@ class Upkeep:
         every(
             "recovery point checkpoints",
             config.integer("log.flush.offset.checkpoint.interval.ms"),
-            lambda: self._checkpoint(names.RECOVERY_POINTS, lambda log: log.recovery_point),
+            self._on_loop(self._logs.checkpoint_recovery_points),
         )
         every(
             "log start checkpoints",
             config.integer("log.flush.start.offset.checkpoint.interval.ms"),
-            self._checkpoint_starts,
+            self._on_loop(self._logs.persist_log_starts),
         )
+        every("syncs that are due", SYNCS_EVERY_MS, self._on_loop(self._logs.begin_flushes))
         every("old files", FILES_EVERY_MS, self._remove_files)
         every("old producers", PRODUCERS_EVERY_MS, self._expire_producers)
 
@@ -63,32 +67,35 @@ class Upkeep:
 
         self._env.tasks.spawn(name, repeat())
 
+    def _on_loop(self, work: Callable[[], object]) -> Callable[[], Awaitable[None]]:
+        """Recovery points and log starts are written on the loop only: truncation and DeleteRecords write them
+        too, and an older state must not replace a newer one.
+        """
+
+        async def run() -> None:
+            work()
+
+        return run
+
     def _sync_later(self, job: FlushJob) -> None:
-        self._env.tasks.spawn("sync of a closed segment", self._sync(job))
+        self._env.tasks.spawn("sync of a log", self._sync(job))
 
     async def _sync(self, job: FlushJob) -> None:
         try:
             await self._env.run_blocking(job.run)
         except OSError as error:
             job.finish(error)
-        else:
-            job.finish()
+            return
+        job.finish()
+        now = self._env.clock.monotonic()
+        if now >= self._next_checkpoint:  # so that a start after a kill has less to read
+            self._next_checkpoint = now + SYNC_CHECKPOINT_EVERY_S
+            self._logs.checkpoint_recovery_points()
 
     async def _checkpoint(self, name: str, offset_of: Callable[[PartitionLog], int]) -> None:
         for directory in self._logs.online_dirs():
             offsets = {key: offset_of(log) for key, log in directory.logs.items()}
             await self._write(directory, name, offsets)
-
-    async def _checkpoint_starts(self) -> None:
-        for directory in self._logs.online_dirs():
-            if directory.starts_moved:
-                directory.starts_moved = False
-                starts = {
-                    key: log.start_offset
-                    for key, log in directory.logs.items()
-                    if log.start_offset > log.local.segments.first.base_offset
-                }
-                await self._write(directory, names.LOG_STARTS, starts)
 
     async def _write(self, directory: LogDir, name: str, offsets: dict[tuple[str, int], int]) -> None:
         path = directory.path_of(name)
