@@ -68,7 +68,7 @@ class Upkeep:
         self._env.tasks.spawn(name, repeat())
 
     def _on_loop(self, work: Callable[[], object]) -> Callable[[], Awaitable[None]]:
-        """Recovery points and log starts are written on the loop only: truncation and DeleteRecords write them
+        """Recovery points and log starts are written on the loop: truncation and DeleteRecords write them
         too, and an older state must not replace a newer one.
         """
 
