@@ -6,11 +6,15 @@ earliest kept locally (v8), -5 the latest that was tiered (v9) and -6 the earlie
 negative values are refused with 35.
 
 Nothing found is no error: offset and timestamp are -1. A record at or beyond the isolation limit is not
-found."""
+found.
+
+What memory answers is answered at once. A time has to be searched for in files and inside batches, which may
+be large and compressed: that is a `Search`, which the caller runs in a thread."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import dropwhile
 
 from protocol.errors import ErrorCode
 from replication.partition import Partition
@@ -34,6 +38,7 @@ SINCE_VERSION = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 
+CONSUMER = -1
 DEBUGGING_REPLICA = -2
 """As replica id: a consumer that may see what is not committed yet."""
 
@@ -58,42 +63,73 @@ class FoundOffset:
     old_style: list[int] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Search:
+    """A query that needs the files. `limit` is the offset below which the asker may see, None for all;
+    `now_ms` the time of the request."""
+
+    partition: Partition
+    query: OffsetQuery
+    limit: int | None
+    now_ms: int
+    old_style: bool
+
+    def run(self) -> FoundOffset:
+        """The answer. Any thread; takes as long as reading and decompressing a batch does."""
+        log = self.partition.log
+        timestamp = self.query.timestamp
+        limit = log.end_offset if self.limit is None else self.limit
+        try:
+            if self.old_style:
+                return _old_style(self.partition, self.query, self.limit, self.now_ms)
+            if timestamp == MAX_TIMESTAMP:
+                found = log.max_timestamp_offset(limit)
+            else:
+                found = log.offset_for_timestamp(timestamp, limit)
+        except StorageError as failed:
+            return FoundOffset(failed.error)
+        except CorruptLog:
+            return FoundOffset(ErrorCode.CORRUPT_MESSAGE)
+        except ValueError:
+            if not log.closed:
+                raise
+            return FoundOffset(ErrorCode.KAFKA_STORAGE_ERROR)  # its files were closed during the search
+        if found is None:
+            return FoundOffset()
+        return FoundOffset(offset=found.offset, timestamp=found.timestamp, leader_epoch=found.leader_epoch)
+
+
 def find_offset(
-    partition: Partition, query: OffsetQuery, *, version: int, isolation: int = 0, replica_id: int = -1
-) -> FoundOffset:
-    """Answer one query. May read a batch from the disk; raises nothing."""
-    if query.timestamp < 0 and version < SINCE_VERSION.get(query.timestamp, version + 1):
+    partition: Partition,
+    query: OffsetQuery,
+    *,
+    version: int,
+    now_ms: int,
+    isolation: int = 0,
+    replica_id: int = CONSUMER,
+) -> FoundOffset | Search:
+    """Answer one query, or tell what has to be searched for. Raises nothing and reads no file."""
+    timestamp = query.timestamp
+    if timestamp < 0 and version < SINCE_VERSION.get(timestamp, version + 1):
         return FoundOffset(ErrorCode.UNSUPPORTED_VERSION)
     error = partition.check(query.leader_epoch, leader_required=replica_id != DEBUGGING_REPLICA)
     if error != ErrorCode.NONE:
         return FoundOffset(error)
-    consumer = replica_id < 0 and replica_id != DEBUGGING_REPLICA
-    limit = partition.read_limit(isolation) if consumer else partition.log.end_offset
-    try:
-        if version == 0:
-            return _old_style(partition, query, limit)
-        return _find(partition, query.timestamp, limit)
-    except StorageError as failed:
-        return FoundOffset(failed.error)
-    except CorruptLog:
-        return FoundOffset(ErrorCode.CORRUPT_MESSAGE)
-
-
-def _find(partition: Partition, timestamp: int, limit: int) -> FoundOffset:
+    if isolation not in (0, 1) or (version == 0 and query.max_offsets < 0):
+        return FoundOffset(ErrorCode.UNKNOWN_SERVER_ERROR)
+    limit = partition.read_limit(isolation) if replica_id == CONSUMER else None
+    if timestamp >= 0 or timestamp == MAX_TIMESTAMP:
+        return Search(partition, query, limit, now_ms, version == 0)
+    if version == 0:
+        return _old_style(partition, query, limit, now_ms)
     log = partition.log
     if timestamp == LATEST:
-        return FoundOffset(offset=limit, leader_epoch=partition.leader_epoch)
+        return FoundOffset(
+            offset=log.end_offset if limit is None else limit, leader_epoch=partition.leader_epoch
+        )
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return FoundOffset(offset=log.start_offset, leader_epoch=_epoch_at_start(partition))
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return FoundOffset()
-    if timestamp == MAX_TIMESTAMP:
-        found = log.max_timestamp_offset(limit)
-    else:
-        found = log.offset_for_timestamp(timestamp, limit)
-    if found is None:
-        return FoundOffset()
-    return FoundOffset(offset=found.offset, timestamp=found.timestamp, leader_epoch=found.leader_epoch)
+    return FoundOffset()
 
 
 def _epoch_at_start(partition: Partition) -> int:
@@ -104,9 +140,9 @@ def _epoch_at_start(partition: Partition) -> int:
     return log.leader_epochs.epoch_at(log.start_offset)
 
 
-def _old_style(partition: Partition, query: OffsetQuery, limit: int) -> FoundOffset:
-    """v0: segment starts. What lies beyond the limit is replaced by the limit itself."""
-    offsets = partition.log.segment_start_offsets_before(query.timestamp, max(query.max_offsets, 0))
-    if any(offset > limit for offset in offsets):
-        offsets = [limit, *(offset for offset in offsets if offset < limit)][: query.max_offsets]
+def _old_style(partition: Partition, query: OffsetQuery, limit: int | None, now_ms: int) -> FoundOffset:
+    """v0: segment starts, newest first. What lies beyond the limit is replaced by the limit itself."""
+    offsets = partition.log.segment_start_offsets_before(query.timestamp, query.max_offsets, now_ms)
+    if limit is not None and any(offset > limit for offset in offsets):
+        offsets = [limit, *dropwhile(lambda offset: offset > limit, offsets)]
     return FoundOffset(old_style=offsets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import ErrorCode
-from replication.list_offsets import DEBUGGING_REPLICA, OffsetQuery, find_offset
+from replication.list_offsets import DEBUGGING_REPLICA, OffsetQuery, Search, find_offset
 from replication.metadata.image import PartitionImage
 from tests.unit.replication.cluster import on_broker, produce
 
@@ -20,9 +20,18 @@ def on_partition(story, **configs):
     on_broker(main)
 
 
+def found(partition, query, version=10, **fields):
+    """The answer, which only a time or the greatest timestamp needs a search for."""
+    answer = find_offset(partition, query, version=version, now_ms=2_000_000_000_000, **fields)
+    if isinstance(answer, Search):
+        assert query.timestamp >= 0 or query.timestamp == -3
+        answer = answer.run()
+    return answer
+
+
 def ask(partition, timestamp, version=10, epoch=-1, **fields):
-    found = find_offset(partition, OffsetQuery(timestamp, epoch), version=version, **fields)
-    return found.error, found.offset, found.timestamp
+    answer = found(partition, OffsetQuery(timestamp, epoch), version, **fields)
+    return answer.error, answer.offset, answer.timestamp
 
 
 def test_latest_is_the_high_watermark_for_consumers_and_the_end_for_replicas():
@@ -34,7 +43,7 @@ def test_latest_is_the_high_watermark_for_consumers_and_the_end_for_replicas():
         assert ask(partition, -1, isolation=1) == (ErrorCode.NONE, 3, -1)
         assert ask(partition, -1, replica_id=2) == (ErrorCode.NONE, 5, -1)
         assert ask(partition, -1, replica_id=DEBUGGING_REPLICA) == (ErrorCode.NONE, 5, -1)
-        assert find_offset(partition, OffsetQuery(-1), version=10).leader_epoch == 2
+        assert found(partition, OffsetQuery(-1)).leader_epoch == 2
 
     on_partition(story)
 
@@ -47,7 +56,7 @@ def test_earliest_is_the_start_of_the_log_with_its_epoch():
         assert ask(partition, -2) == (ErrorCode.NONE, 0, -1)
         partition.delete_records(4)
         assert ask(partition, -2) == ask(partition, -4) == (ErrorCode.NONE, 4, -1)
-        assert find_offset(partition, OffsetQuery(-2), version=10).leader_epoch == 2
+        assert found(partition, OffsetQuery(-2)).leader_epoch == 2
         partition.delete_records(5)
         assert ask(partition, -2) == (ErrorCode.NONE, 5, -1)
 
@@ -142,15 +151,20 @@ def test_version_0_lists_segment_starts_newest_first():
             produce(partition, 2, size=60)
 
         def old(timestamp, count):
-            query = OffsetQuery(timestamp, max_offsets=count)
-            return find_offset(partition, query, version=0).old_style
+            return found(partition, OffsetQuery(timestamp, max_offsets=count), 0).old_style
 
         assert old(-1, 10) == [6, 4, 2, 0]
         assert old(-1, 2) == [6, 4]
         assert old(-1, 0) == []
         assert old(-2, 5) == [0]
+        assert old(3_000_000_000_000, 10) == [6, 4, 2, 0]
+        assert found(partition, OffsetQuery(-1, max_offsets=-1), 0).error == ErrorCode.UNKNOWN_SERVER_ERROR
         partition.delete_records(3)
         assert old(-2, 5) == [3]
+        partition.apply(PartitionImage(0, 1, 0, 1, (1, 2), (1, 2)), 1)
+        produce(partition, 2, size=60)
+        produce(partition, 2, size=60)
+        assert old(-1, 10) == [6, 6, 4, 3, 3]  # what is not committed is cut to the high watermark
 
     on_partition(story, good_segment_bytes=250)
 
@@ -159,5 +173,15 @@ def test_a_failed_disk():
     def story(partition):
         partition.log.directory.fail(OSError(5, "gone"))
         assert ask(partition, -1)[0] == ErrorCode.KAFKA_STORAGE_ERROR
+
+    on_partition(story)
+
+
+def test_a_log_that_is_closed_during_a_search():
+    def story(partition):
+        produce(partition, 3)
+        search = find_offset(partition, OffsetQuery(0), version=10, now_ms=0)
+        partition.log.close()
+        assert search.run().error == ErrorCode.KAFKA_STORAGE_ERROR
 
     on_partition(story)

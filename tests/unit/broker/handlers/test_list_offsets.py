@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from protocol import messages as m
+from storage import time_lookup
 from tests.support.handler_broker import HandlerBroker
 
 Request = m.ListOffsetsRequest
@@ -130,3 +133,39 @@ def test_after_records_were_deleted(filled: HandlerBroker) -> None:
     filled.ctx.replicas.get("t", 0).delete_records(4)
     assert found(filled, EARLIEST) == (0, -1, 4)
     assert found(filled, 0) == (0, 1004, 4)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "version", "search"),
+    [
+        (1001, 11, "offset_for_timestamp"),
+        (MAX_TIMESTAMP, 11, "max_timestamp_offset"),
+        (1001, 0, "start_offsets_before"),
+    ],
+)
+def test_the_loop_goes_on_while_a_time_is_searched_for(
+    filled: HandlerBroker, monkeypatch: pytest.MonkeyPatch, timestamp: int, version: int, search: str
+) -> None:
+    """The search waits here until the loop has done something else."""
+    loop_went_on = threading.Event()
+    real = getattr(time_lookup, search)
+
+    def waiting(*args: object) -> object:
+        filled.ctx.env.loop.call_soon_threadsafe(loop_went_on.set)
+        assert loop_went_on.wait(30)
+        return real(*args)
+
+    monkeypatch.setattr(time_lookup, search, waiting)
+    (answer,) = ask(filled, timestamp, version)
+    assert answer.error_code == 0
+    assert loop_went_on.is_set()
+
+
+@pytest.mark.parametrize("timestamp", [LATEST, EARLIEST])
+@pytest.mark.parametrize("version", [0, 11])
+def test_the_ends_of_a_log_need_no_search(
+    filled: HandlerBroker, monkeypatch: pytest.MonkeyPatch, timestamp: int, version: int
+) -> None:
+    monkeypatch.setattr(filled.ctx.env.blocking, "submit", None)
+    (answer,) = ask(filled, timestamp, version)
+    assert answer.error_code == 0
