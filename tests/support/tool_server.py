@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import logging
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -41,11 +42,13 @@ class ExitProcedure:
         self.code: int | None = None
         self.printed = ("", "")
         self.streams: tuple[Any, Any] | None = None
+        self.hooks = ShutdownHooks()
 
     def execute(self, code: int, message: str | None) -> None:
         """The tool has ended here; what it prints while our exception passes through it is no concern."""
         if self.code is None:
             self.code = code
+            self.hooks.run()
             self.printed = self.collect()
         raise SystemError(f"exit {code}")
 
@@ -55,6 +58,23 @@ class ExitProcedure:
         output, errors = (stream.toString("UTF-8") for stream in self.streams)
         lines = (line for line in errors.splitlines(keepends=True) if not line.startswith("SLF4J: "))
         return output, "".join(lines)
+
+
+class ShutdownHooks:
+    """What a tool runs at the end of its process: its producer's last flush, its consumer's count."""
+
+    class Java:
+        implements = ("org.apache.kafka.common.utils.internals.Exit$ShutdownHookAdder",)
+
+    def __init__(self) -> None:
+        self.waiting: list[Any] = []
+
+    def addShutdownHook(self, name: str, runnable: Any) -> None:
+        self.waiting.append(runnable)
+
+    def run(self) -> None:
+        while self.waiting:
+            self.waiting.pop(0).run()
 
 
 class ToolServer:
@@ -83,6 +103,8 @@ class ToolServer:
         exits = self._gateway.jvm.org.apache.kafka.common.utils.internals.Exit
         exits.setExitProcedure(self._exit)
         exits.setHaltProcedure(self._exit)
+        exits.setShutdownHookAdder(self._exit.hooks)
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it reports the exception of every exit
         atexit.register(self._gateway.shutdown)
 
     def run(
@@ -115,6 +137,7 @@ class ToolServer:
             code, escaped = 1, f'Exception in thread "main" {error.java_exception.toString()}\n'
         if self._exit.code is not None:
             return subprocess.CompletedProcess([name, *arguments], self._exit.code, *self._exit.printed)
+        self._exit.hooks.run()
         output, errors = self._exit.collect()
         return subprocess.CompletedProcess([name, *arguments], code, output, errors + escaped)
 

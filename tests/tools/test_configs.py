@@ -43,6 +43,8 @@ def at(either_broker, prepared) -> tuple[str, str]:
         ("--describe", "--broker-defaults"),
         ("--describe", "--entity-type", "brokers"),
         ("--alter", "--topic", "configs-a", "--delete-config", "flush.ms"),
+        ("--alter", "--topic", "configs-a", "--add-config", "retention.ms"),
+        ("--alter", "--topic", "configs-a", "--add-config", "retention.ms"),
         ("--alter", "--topic", "configs-a", "--add-config", "nope=1"),
         ("--alter", "--topic", "configs-a", "--add-config", "retention.ms=abc"),
         ("--alter", "--topic", "configs-missing", "--add-config", "retention.ms=1"),
@@ -55,7 +57,8 @@ def test_prints_what_kafkas_tool_prints(at, arguments) -> None:
 
 
 @pytest.mark.parametrize("entity", [("--broker", "1"), ("--broker-defaults",)], ids=" ".join)
-def test_a_brokers_setting_is_changed_seen_and_reset_as_with_kafkas_tool(at, entity) -> None:
+def test_a_brokers_setting_is_changed_seen_and_reset_as_with_kafkas_tool(ottla_process, entity) -> None:
+    at = ("--bootstrap-server", ottla_process.bootstrap_servers)  # Apache Kafka shows changes late
     steps = (
         ("--alter", "--add-config", "log.cleaner.threads=2"),
         ("--describe",),
@@ -76,7 +79,6 @@ def test_a_brokers_setting_is_changed_seen_and_reset_as_with_kafkas_tool(at, ent
         ("--describe",),
         ("--alter", "--describe", "--topic", "a"),
         ("--alter", "--topic", "a"),
-        ("--alter", "--topic", "a", "--add-config", "retention.ms"),
         ("--alter", "--entity-type", "topics", "--add-config", "retention.ms=1"),
         ("--describe", "--entity-type", "foo"),
     ],
