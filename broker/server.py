@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ottla.server")
 
+BACKLOG = 1024  # Kafka's 50 makes a burst of clients wait a second for their second SYN
+
 Address = tuple[str, str, int]
 """Listener name, host and port as clients are told."""
 
@@ -161,7 +163,9 @@ class Broker:
     async def _bind(self) -> dict[str, EndpointImage]:
         """Bind all listeners; the endpoints that clients are told, with the ports that were really taken."""
         config = self.config
-        backlog = max(config.integer("socket.listen.backlog.size"), 50)
+        backlog = BACKLOG
+        if config.is_set("socket.listen.backlog.size"):
+            backlog = config.integer("socket.listen.backlog.size")
         bound_ports: dict[str, int] = {}
         for wanted in self._loaded.listeners.bound:
             port = wanted.port

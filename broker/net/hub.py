@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ottla.network")
 
+# For all unfinished requests together; what the allocator adds to it stays below 256 MiB in all.
+UNFINISHED_BYTES = 192 << 20
+
 
 class Hub:
     """Shared by the connections of one broker."""
@@ -48,7 +51,7 @@ class Hub:
     def __init__(self, env: Env, limits: ConnectionLimits, max_frame_bytes: int) -> None:
         self.env = env
         self.loop: asyncio.AbstractEventLoop = env.loop
-        self.receiving = ReceivePool(env.loop)
+        self.receiving = ReceivePool(env.loop, UNFINISHED_BYTES)
         self.shared, self.shared_view = self.receiving.shared, self.receiving.shared_view
         self.turn = Turn(env.loop, env.clock, self.receiving.recycle)
         self.deadlines = DeadlineBuckets(env.loop)
