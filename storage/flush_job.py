@@ -31,7 +31,7 @@ class FlushJob:
         if log.closed or log.cuts != self._cuts:
             return  # it was about files that are no longer there
         if error is None:
-            log.local.mark_flushed(self.upto)
+            log.local.mark_flushed(self.upto, self._active.base_offset)
             log.leader_epochs.synced(self._epoch_writes)
             if log.active is self._active:
                 log.local.flushed_position = self._position

@@ -97,7 +97,7 @@ class LocalLog:
         for segment in segments:
             segment.write_indexes()
             handles += segment.handles()
-        renamed = also is not None or (segments and segments[-1].base_offset > self._known_offset)
+        renamed = also is not None or self.segments.active.base_offset > self._known_offset
         directory = self.directory if renamed else None
         files, first = self.files, self._known_offset < 0
         topic_id = f"{self.directory}/{names.PARTITION_METADATA}"
@@ -118,13 +118,11 @@ class LocalLog:
 
         return sync
 
-    def mark_flushed(self, upto: int) -> None:
-        """A flush job for `upto` ended well."""
+    def mark_flushed(self, upto: int, known_offset: int) -> None:
+        """A flush job for `upto` ended well; `known_offset` was the active base when it began."""
         if upto > self.recovery_point:
             self.recovery_point = upto
-            floor = self.segments.floor(upto)
-            if floor is not None:
-                self._known_offset = max(self._known_offset, floor.base_offset)
+            self._known_offset = max(self._known_offset, known_offset)
 
     def mark_known(self) -> None:
         """The names of all segments are durable, as after a clean stop."""

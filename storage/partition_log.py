@@ -489,7 +489,7 @@ class PartitionLog:
                 producers = self.producers
                 producers.map_end_offset = self.end_offset
                 producers.take_snapshot(sync=True)
-                self.local.mark_flushed(self.end_offset)
+                self.local.mark_flushed(self.end_offset, self.active.base_offset)
         except OSError as error:
             self.directory.fail(error)
             append.fail(self, error, "close")
