@@ -56,15 +56,12 @@ class ReceivePool:
 
     def take(self, wanted: int, allowed: int) -> bytearray:
         """A buffer of at most `wanted` bytes: a spare one that fits, else a new one of at most `allowed`."""
-        best = -1
-        for i, spare in enumerate(self._spare):
-            size = len(spare)
-            if wanted <= size <= 2 * wanted and (best < 0 or size < len(self._spare[best])):
-                best = i
-        if best >= 0:
-            buffer = self._spare.pop(best)
-            self._spare_bytes -= len(buffer)
-            return buffer
+        spare = self._spare
+        for i in range(len(spare) - 1, -1, -1):  # the one used last is likely still in the caches
+            size = len(spare[i])
+            if wanted <= size <= 2 * wanted:
+                self._spare_bytes -= size
+                return spare.pop(i)
         return bytearray(min(wanted + ROUND_BYTES & -ROUND_BYTES, allowed))
 
     def recycle(self, buffer: bytearray) -> None:

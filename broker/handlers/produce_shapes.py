@@ -22,6 +22,7 @@ from protocol.errors import ErrorCode, InvalidRecords
 from protocol.records.batch import CODEC_MASK, HEADER_SIZE
 from protocol.records.check import check_produced_batch, takes_long
 from storage.errors import AppendRefused, StorageFailed
+from storage.tail import BATCH_BYTES_MAX
 
 if TYPE_CHECKING:
     from broker.net.connection import Connection, Shape
@@ -31,6 +32,21 @@ I32 = struct.Struct(">i")
 FLEXIBLE_FROM = 9
 TAGS = b"\0\0\0"
 QUICK_BYTES = 12_000  # a plain batch of no more bytes holds no more records than are checked at once
+
+
+def _flexible_records(buf: bytearray, p: int, end: int) -> tuple[int, int]:
+    """Where the records begin and how long they are, from their varint at `p`; length -1 if unusual."""
+    length = shift = 0
+    while p < end and shift <= 28:
+        byte = buf[p]
+        p += 1
+        length |= (byte & 127) << shift
+        if byte < 128:
+            length -= 1
+            usual = p + length + len(TAGS) == end and buf[end - len(TAGS) : end] == TAGS
+            return p, length if usual else -1
+        shift += 7
+    return p, -1
 
 
 class ProduceShape:
@@ -85,25 +101,7 @@ class ProduceShape:
     ) -> bool | None:
         p = at + self._skip
         if self._flexible:
-            if p + 5 > end:
-                return None
-            length = buf[p]
-            p += 1
-            if length > 127:
-                length &= 127
-                shift = 7
-                while True:
-                    byte = buf[p]
-                    p += 1
-                    length |= (byte & 127) << shift
-                    if byte < 128:
-                        break
-                    shift += 7
-                    if shift > 28:
-                        return None
-            length -= 1
-            if p + length + 3 != end or buf[end - 3 : end] != TAGS:
-                return None
+            p, length = _flexible_records(buf, p, end)
         else:
             if p + 4 > end:
                 return None
@@ -124,6 +122,12 @@ class ProduceShape:
         try:
             if own:
                 checked = check_produced_batch(buf, p, length, rules, now_ms, self._version)
+            elif length > BATCH_BYTES_MAX:
+                pool = connection.hub.receiving
+                spare = pool.take(length, length)
+                spare[:length] = pool.shared_view[p : p + length]
+                turn.keep(spare)
+                checked = check_produced_batch(spare, 0, length, rules, now_ms, self._version)
             else:  # its own memory: the receive buffer is used again before the write
                 checked = check_produced_batch(buf[p : p + length], 0, length, rules, now_ms, self._version)
             # Leadership and in-sync replicas were checked when the shape was made, for this generation.

@@ -172,7 +172,7 @@ class Client:
         self.send(frame(request, version, correlation_id))
         self.broker.end_turn()
         if not self.transport.writes:
-            self.broker.run()
+            self.broker.run(self.wrote(1))
         [(answered, data)] = self.answers()
         assert answered == correlation_id
         return decode(type(request).API_KEY, version, data)
