@@ -22,7 +22,7 @@ def test_clients_are_the_librarys_own(kafka_broker, kafka_topic):
     assert producer.flush(10) == 0
     from confluent_kafka import TopicPartition
 
-    consumer = kafka_broker.consumer({"auto.offset.reset": "earliest"})
+    consumer = kafka_broker.consumer({"enable.auto.commit": False})
     consumer.assign([TopicPartition(kafka_topic, 0, 0)])
     assert consumer.poll(10).value() == b"hello"
     consumer.close()
