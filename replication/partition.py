@@ -22,8 +22,9 @@ from replication.metadata.image import NO_LEADER, PartitionImage
 from storage.errors import AppendRefused
 
 if TYPE_CHECKING:
+    from protocol.records.rules import Checked
     from replication.fetch_session import FetchSession, Watch
-    from storage.append import Appended, CheckedBatch
+    from storage.append import Appended
     from storage.partition_log import PartitionLog
 
 ACKS_ALL = -1
@@ -134,7 +135,7 @@ class Partition:
         """How many in-sync replicas acks=all needs; never more than there are replicas."""
         return min(self.log.config.min_insync_replicas, len(self.replicas))
 
-    def append(self, checked: CheckedBatch, acks: int, now_ms: int) -> Appended:
+    def append(self, checked: Checked, acks: int, now_ms: int) -> Appended:
         """Stage one checked batch; its buffer stays untouched until `write_pending`.
 
         Raises AppendRefused (6 not the leader, 19 too few in-sync replicas for acks=all, what the log

@@ -16,8 +16,8 @@ from replication.partition import ACKS_ALL, Partition
 from storage.errors import AppendRefused, StorageFailed
 
 if TYPE_CHECKING:
+    from protocol.records.rules import Checked
     from replication.delayed_produce import ProducePurgatory
-    from storage.append import CheckedBatch
 
 
 class WriteTurn(Protocol):
@@ -65,7 +65,7 @@ Done = Callable[[list[ProduceResult]], None]
 
 def append(
     turn: WriteTurn,
-    batches: Sequence[tuple[Partition, CheckedBatch]],
+    batches: Sequence[tuple[Partition, Checked]],
     acks: int,
     timeout_ms: int,
     purgatory: ProducePurgatory,

@@ -9,11 +9,10 @@ producers and epochs are as before the turn.
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from protocol.errors import ErrorCode
 from protocol.records.control import ABORT, COMMIT, read_end_marker
-from protocol.records.rules import Checked
 from runtime.files import Buffer
 from storage import scan
 from storage.errors import AppendRefused, CorruptLog, StorageFailed
@@ -22,9 +21,6 @@ from storage.segment import UNKNOWN
 if TYPE_CHECKING:
     from storage.partition_log import PartitionLog
     from storage.producers.state import ProducerState
-
-
-CheckedBatch: TypeAlias = Checked
 
 
 class Appended(NamedTuple):
@@ -125,8 +121,7 @@ def fail(log: PartitionLog, error: OSError, doing: str) -> NoReturn:
     if not full:
         log.directory.fail(error)
     what = "no space is left" if full else "the log directory is offline"
-    log.last_failure = StorageFailed(f"{doing} of {log.name} failed: {error}; {what}", offline=not full)
-    raise log.last_failure from error
+    raise StorageFailed(f"{doing} of {log.name} failed: {error}; {what}", offline=not full) from error
 
 
 class FollowerBatch(NamedTuple):

@@ -9,7 +9,6 @@ indexes, producers or epochs; the first append or read that needs them does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -62,13 +61,10 @@ class PartitionLog:
         "failures",
         "handle",
         "high_watermark",
-        "in_turn",
-        "last_failure",
         "leader_epochs",
         "local",
         "name",
         "next_offset",
-        "on_written",
         "partition",
         "position",
         "staged",
@@ -105,9 +101,6 @@ class PartitionLog:
         self.staged: list[tuple[Buffer, int, int, int]] = []  # part, size, last offset, maxTimestamp
         self.cuts = 0  # how often the log was loaded or cut; a flush begun before says nothing after
         self.failures = 0  # failed writes so far; tells a turn's callers whether theirs was one
-        self.last_failure: StorageFailed | None = None
-        self.in_turn = False
-        self.on_written: Callable[[], None] | None = None
         self.closed = False
         self.clean_end = -1  # the end up to which the files are as a clean stop leaves them
         self.epoch = -1  # of the last append; -1 makes the next one look
