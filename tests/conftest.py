@@ -8,12 +8,18 @@ Kafka 4 dropped there are `apache_kafka_3` and `either_old_broker`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.kafka_process import KafkaProcess
 from tests.support.machine import KCAT_HINT, kcat, may_do_without_kcat
 from tests.support.ottla_process import OttlaProcess
+
+TESTS = Path(__file__).parent
+
+# Folders whose fixtures are dear and must be made once: all their tests run on one worker, whichever it is.
+HAVE_A_WORKER = ("clients", "packaging", "spark", "tools")
 
 JAVA_FIXTURES = ("apache_kafka", "either_broker", "apache_kafka_3", "either_old_broker")
 
@@ -24,9 +30,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = getattr(item, "fixturenames", ())
         if any(name in fixtures for name in JAVA_FIXTURES):
             item.add_marker(pytest.mark.kafka)
-        for kind in ("kafka", "spark"):
-            if item.get_closest_marker(kind) and not item.get_closest_marker("xdist_group"):
-                item.add_marker(pytest.mark.xdist_group(kind))
+        folder = item.path.relative_to(TESTS).parts[0]
+        kinds = (kind for kind in ("spark", "kafka") if item.get_closest_marker(kind))
+        group = folder if folder in HAVE_A_WORKER else next(kinds, None)
+        if group is not None and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(group))
     if may_do_without_kcat():
         left_out = [item for item in items if item.get_closest_marker("kcat")]
         items[:] = [item for item in items if not item.get_closest_marker("kcat")]

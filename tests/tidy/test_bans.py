@@ -24,7 +24,18 @@ MAY_CATCH_EVERYTHING = {
 }
 
 # Of `os`, outside runtime: what computes on names or values. The rest goes through the FileSystem.
-PURE_OS_NAMES = {"_exit", "path", "fspath", "sep", "PathLike", "environ", "getpid", "cpu_count", "strerror", "name"}
+PURE_OS_NAMES = {
+    "_exit",
+    "path",
+    "fspath",
+    "sep",
+    "PathLike",
+    "environ",
+    "getpid",
+    "cpu_count",
+    "strerror",
+    "name",
+}
 
 LEFTOVERS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b|NotImplementedError\(\)")
 
