@@ -1,0 +1,52 @@
+import gc
+import logging
+import os
+import signal
+
+import pytest
+
+from broker.config.load import load_config
+from broker.lifecycle import main, tune_collector
+
+
+@pytest.fixture(autouse=True)
+def collector():
+    thresholds = gc.get_threshold()
+    yield
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+def config(path, *more):
+    return load_config(None, [f"log.dirs={path}", "listeners=PLAINTEXT://127.0.0.1:0", "node.id=7", *more])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_broker_in_good_order_with_code_0(tmp_path, caplog, number):
+    caplog.set_level(logging.INFO)
+    addresses = []
+
+    def ready(found):
+        addresses.extend(found)
+        os.kill(os.getpid(), number)
+
+    assert main(config(tmp_path), ready) == 0
+    [(name, host, port)] = addresses
+    assert (name, host) == ("PLAINTEXT", "127.0.0.1")
+    assert port > 0
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines.index("[KafkaServer id=7] started") < lines.index("[KafkaServer id=7] shut down completed")
+
+
+def test_a_start_that_is_refused_says_why_in_one_line_and_ends_with_code_1(tmp_path, caplog):
+    (tmp_path / "meta.properties").write_text("cluster.id=c\nnode.id=3\nversion=1\n")
+    assert main(config(tmp_path)) == 1
+    [line] = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert "The broker cannot start" in line
+    assert "belongs to node 3, this broker is node 7" in line
+
+
+def test_what_exists_at_start_is_left_alone_by_the_collector():
+    tune_collector()
+    assert gc.get_freeze_count() > 0
+    assert gc.get_threshold()[0] > 700
