@@ -44,7 +44,6 @@ def at(either_broker, prepared) -> tuple[str, str]:
         ("--describe", "--entity-type", "brokers"),
         ("--alter", "--topic", "configs-a", "--delete-config", "flush.ms"),
         ("--alter", "--topic", "configs-a", "--add-config", "retention.ms"),
-        ("--alter", "--topic", "configs-a", "--add-config", "retention.ms"),
         ("--alter", "--topic", "configs-a", "--add-config", "nope=1"),
         ("--alter", "--topic", "configs-a", "--add-config", "retention.ms=abc"),
         ("--alter", "--topic", "configs-missing", "--add-config", "retention.ms=1"),
