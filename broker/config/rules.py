@@ -8,6 +8,7 @@ as Kafka does for its plugins.
 
 from collections.abc import Mapping
 
+from broker.config import client_metrics
 from broker.config.broker_config import BrokerConfig
 from broker.config.checks import check_cross_key_rules
 from broker.config.definitions import BROKER_KEYS, TOPIC_KEYS, find_broker_key
@@ -29,14 +30,16 @@ _THREAD_COUNTS = (
 
 
 class DynamicConfigRules:
-    """Checks the overrides that a topic or broker would have after a change."""
+    """Checks the overrides that a topic, a broker or a metrics subscription would have after a change."""
 
     def __init__(self, broker: BrokerConfig, topics: TopicConfigs) -> None:
         self._broker = broker
         self._topics = topics
 
     def validate(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
-        """Check the whole set of overrides. Raises ConfigRefused: 40 for topics, 42 for brokers."""
+        """Check the whole set of overrides. Raises ConfigRefused: 40 for topics, 42 for brokers, either for
+        metrics subscriptions.
+        """
         if resource.type == ConfigType.TOPIC:
             try:
                 self._topics.validate(values)
@@ -44,6 +47,8 @@ class DynamicConfigRules:
                 raise ConfigRefused(ErrorCode.INVALID_CONFIG, str(error)) from error
         elif resource.type == ConfigType.BROKER:
             self._validate_broker(resource, values)
+        elif resource.type == ConfigType.CLIENT_METRICS:
+            client_metrics.validate(values)
         else:
             raise ConfigRefused(
                 ErrorCode.INVALID_REQUEST, f"Resource type {resource.type.name} cannot be altered here."
@@ -102,13 +107,17 @@ class DynamicConfigRules:
         return ""
 
     def is_list(self, resource: ConfigResource, key: str) -> bool:
-        """Whether append and subtract make sense for the key."""
+        """Whether append and subtract make sense for the key; in metrics subscriptions Kafka says never."""
+        if resource.type == ConfigType.CLIENT_METRICS:
+            return False
         keys = TOPIC_KEYS if resource.type == ConfigType.TOPIC else BROKER_KEYS
         found = keys.get(key)
         return found is not None and found.kind == "list"
 
     def inherited(self, resource: ConfigResource, key: str) -> str | None:
-        """The value in force without an override of the resource itself."""
+        """The value in force without an override of the resource itself. For topics and brokers, which alone
+        have keys that can be appended to.
+        """
         if resource.type == ConfigType.TOPIC:
             definition = TOPIC_KEYS.get(key)
             return None if definition is None else format_value(self._topics.inherited(definition))

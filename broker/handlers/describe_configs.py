@@ -1,17 +1,20 @@
 """DescribeConfigs (32), versions 0-4: settings in force, where they come from, what may change.
 
-Resources: 2 topic, 4 broker (its id, or the empty name for the defaults of all), 8 broker logger; others 42.
-v0 tells only whether a value is the default; v1+ its source and, on request, all synonyms, the effective one
-first; v3+ the type. Values of passwords, and of keys that nobody knows, are never shown. Keys that 4.0
-dropped, and internal ones, are listed where they are set.
+Resources: 2 topic, 4 broker (its id, or the empty name for the defaults of all), 8 broker logger, 16 client
+metrics subscription, which need not exist; others 42. v0 tells only whether a value is the default; v1+ its
+source and, on request, all synonyms, the effective one first; v3+ the type and, on request, what a key is
+for. Values of passwords, and of keys that nobody knows, are never shown. Keys that 4.0 dropped, and internal
+ones, are listed where they are set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from broker.config import documentation
 from broker.config.broker_config import ConfigSource, Synonym
+from broker.config.client_metrics import CLIENT_METRICS_KEYS
 from broker.config.definitions import BROKER_KEYS, TOPIC_KEYS, ConfigKey, find_broker_key
 from broker.config.values import format_value
 from broker.context import BrokerContext
@@ -27,23 +30,22 @@ MAX_VERSION: Final = 4
 
 _Asked = m.DescribeConfigsRequest.DescribeConfigsResource
 _Entry = m.DescribeConfigsResponse.DescribeConfigsResourceResult
+_TEXTS: Final[dict[int, Callable[[str], str | None]]] = {
+    ConfigType.TOPIC: documentation.topic_key_text,
+    ConfigType.BROKER: documentation.broker_key_text,
+    ConfigType.CLIENT_METRICS: documentation.client_metrics_key_text,
+}
 
 
 def handle(ctx: BrokerContext, request: Request[m.DescribeConfigsRequest]) -> m.DescribeConfigsResponse:
     """One result for each resource."""
-    return m.DescribeConfigsResponse(
-        results=[
-            _result(ctx, each, request.version, request.body.include_synonyms)
-            for each in request.body.resources
-        ]
-    )
+    return m.DescribeConfigsResponse(results=[_result(ctx, each, request) for each in request.body.resources])
 
 
 def _result(
     ctx: BrokerContext,
     asked: m.DescribeConfigsRequest.DescribeConfigsResource,
-    version: int,
-    synonyms: bool,
+    request: Request[m.DescribeConfigsRequest],
 ) -> m.DescribeConfigsResponse.DescribeConfigsResult:
     result = m.DescribeConfigsResponse.DescribeConfigsResult(
         error_message="", resource_type=asked.resource_type, resource_name=asked.resource_name
@@ -55,11 +57,14 @@ def _result(
         result.error_message = refused.message or ""
         return result
     wanted = set(asked.configuration_keys) if asked.configuration_keys else None
+    text_of = _TEXTS.get(asked.resource_type)
     for entry in entries:
         if wanted is None or entry.name in wanted:
-            if not synonyms:
+            if not request.body.include_synonyms:
                 entry.synonyms = []
-            if version == 0:
+            if request.body.include_documentation and text_of is not None:
+                entry.documentation = text_of(entry.name)
+            if request.version == 0:
                 entry.is_default = entry.config_source == ConfigSource.DEFAULT_CONFIG
             result.configs.append(entry)
     return result
@@ -74,6 +79,8 @@ def _entries(
         return _broker_entries(ctx, name)
     if kind == ConfigType.BROKER_LOGGER:
         return _logger_entries(ctx, name)
+    if kind == ConfigType.CLIENT_METRICS:
+        return _client_metrics_entries(ctx, name)
     raise Refused(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {kind}")
 
 
@@ -181,3 +188,18 @@ def _logger_entries(
         )
         for logger, level in ctx.loggers.levels().items()
     ]
+
+
+def _client_metrics_entries(
+    ctx: BrokerContext, name: str
+) -> Iterable[m.DescribeConfigsResponse.DescribeConfigsResourceResult]:
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    overrides = ctx.image.overrides(ConfigResource(ConfigType.CLIENT_METRICS, name))
+    entries = []
+    for key in CLIENT_METRICS_KEYS.values():
+        text = overrides.get(key.name)
+        synonyms = [] if text is None else [Synonym(key.name, text, ConfigSource.CLIENT_METRICS_CONFIG)]
+        value = key.default if text is None else text
+        entries.append(_entry(key.name, key, value, synonyms, read_only=False))
+    return entries

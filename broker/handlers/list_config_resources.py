@@ -1,7 +1,6 @@
 """ListConfigResources (74), versions 0-1: which resources have a configuration (KIP-1142).
 
-v0 asks for client metrics only, of which there are none here. v1: types, none meaning all; a type that is
-not supported: 35.
+v0 asks for client metrics only. v1: types, none meaning all; a type that is not supported: 35.
 """
 
 from __future__ import annotations

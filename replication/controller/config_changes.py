@@ -118,8 +118,6 @@ def check_resource(image: ClusterImage, resource: ConfigResource) -> None:
             )
     elif not resource.name and resource.type != ConfigType.BROKER:
         raise Refused(ErrorCode.INVALID_REQUEST, "Default resources exist for brokers only.")
-    elif "/" in resource.name:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Not a name of a resource: {resource.name}")
 
 
 def write_of(image: ClusterImage, resource: ConfigResource, values: Mapping[str, str]) -> Operation:

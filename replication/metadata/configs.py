@@ -5,7 +5,8 @@ business of broker/config, which the controller asks through `ConfigRules`.
 
 Kafka names the resource types by number (ConfigResource.Type): 2 topic, 4 broker, 8 broker logger, 16 client
 metrics, 32 group. A broker resource with an empty name means the default of all brokers. Client metrics and
-groups have no folder in Kafka's ZooKeeper tree; ours lie in folders of their own next to it."""
+groups have no folder in Kafka's ZooKeeper tree; ours lie in folders of their own next to it, under sanitized
+names, since theirs may hold any characters."""
 
 from __future__ import annotations
 
@@ -36,6 +37,9 @@ FOLDERS = {
 }
 
 
+_SANITIZED = (ConfigType.CLIENT_METRICS, ConfigType.GROUP)
+
+
 class ConfigResource(NamedTuple):
     """A topic, a broker (name is its id as text, or empty for the default of all), a group ..."""
 
@@ -45,7 +49,8 @@ class ConfigResource(NamedTuple):
     @property
     def path(self) -> str:
         """Where the values lie. Raises KeyError for a type that is not stored (loggers)."""
-        return paths.config(FOLDERS[self.type], self.name or paths.DEFAULT_ENTITY)
+        name = paths.sanitize(self.name) if self.type in _SANITIZED else self.name
+        return paths.config(FOLDERS[self.type], name or paths.DEFAULT_ENTITY)
 
 
 def resource_at(path: str) -> ConfigResource | None:
@@ -53,7 +58,8 @@ def resource_at(path: str) -> ConfigResource | None:
     parts = path.split("/")
     for kind, folder in FOLDERS.items():
         if len(parts) == 4 and parts[1] == "config" and parts[2] == folder:
-            return ConfigResource(kind, "" if parts[3] == paths.DEFAULT_ENTITY else parts[3])
+            name = paths.desanitize(parts[3]) if kind in _SANITIZED else parts[3]
+            return ConfigResource(kind, "" if parts[3] == paths.DEFAULT_ENTITY else name)
     return None
 
 

@@ -17,8 +17,8 @@ CONFIG_CHANGES = "/config/changes"
 DELETE_TOPICS = "/admin/delete_topics"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 
-CONFIG_TYPES = ("topics", "clients", "users", "brokers", "ips")
-"""The folders below /config. Client metrics and groups have no folder in Kafka's tree."""
+CONFIG_TYPES = ("topics", "clients", "users", "brokers", "ips", "client-metrics", "groups")
+"""The folders below /config. Kafka's own tree has none for client metrics and groups."""
 
 DEFAULT_ENTITY = "<default>"
 """The name that stands for all entities of a type that have no setting of their own."""

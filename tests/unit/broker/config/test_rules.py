@@ -13,6 +13,7 @@ from replication.metadata.configs import ConfigRefused, ConfigResource, ConfigTy
 TOPIC = ConfigResource(ConfigType.TOPIC, "t")
 BROKER = ConfigResource(ConfigType.BROKER, "1")
 DEFAULT = ConfigResource(ConfigType.BROKER, "")
+SUBSCRIPTION = ConfigResource(ConfigType.CLIENT_METRICS, "m")
 
 
 def rules(**static: str) -> DynamicConfigRules:
@@ -54,10 +55,16 @@ def rules(**static: str) -> DynamicConfigRules:
             r"at default cluster level, broker id must be specified: \[cordoned.log.dirs\]",
         ),
         (
-            ConfigResource(ConfigType.CLIENT_METRICS, "m"),
+            ConfigResource(ConfigType.GROUP, "g"),
             {"metrics": "x"},
             ErrorCode.INVALID_REQUEST,
             "cannot be altered",
+        ),
+        (
+            SUBSCRIPTION,
+            {"metrics": "x", "foo": "1"},
+            ErrorCode.INVALID_REQUEST,
+            "Unknown client metrics configuration: foo",
         ),
     ],
 )
@@ -78,6 +85,7 @@ def test_what_is_refused(
         (BROKER, {"a.plugins.own.key": "1"}),
         (DEFAULT, {"log.cleanup.policy": "compact"}),
         (DEFAULT, {}),
+        (SUBSCRIPTION, {"metrics": "x,y"}),
     ],
 )
 def test_what_is_taken(resource: ConfigResource, values: dict[str, str]) -> None:

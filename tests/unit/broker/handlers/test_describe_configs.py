@@ -44,7 +44,7 @@ def by_name(
         (BROKER, "x", 42, "Broker id must be an integer, but it is: x"),
         (LOGGER, "", 42, "Broker id must not be empty"),
         (LOGGER, "7", 42, "Unexpected broker id"),
-        (16, "m", 42, "Unsupported resource type 16"),
+        (16, "", 42, "Client metrics subscription name must not be empty"),
         (32, "g", 42, "Unsupported resource type 32"),
         (0, "x", 42, "Unsupported resource type 0"),
     ],
@@ -134,3 +134,32 @@ def test_loggers(broker: HandlerBroker) -> None:
     found = by_name(describe(broker, LOGGER, "1"))
     assert (found["ottla.test.describe"].value, found["ottla.test.describe"].config_source) == ("WARN", 6)
     assert "root" in found
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key"),
+    [(TOPIC, "t", "retention.ms"), (BROKER, "1", "num.partitions"), (16, "m", "match")],
+)
+def test_what_a_key_is_for_on_request(broker: HandlerBroker, kind: int, name: str, key: str) -> None:
+    broker.create("t")
+    asked = Request.DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=[key, "no.such.key"]
+    )
+    for wanted in (False, True):
+        request = Request(resources=[asked], include_documentation=wanted)
+        (entry,) = broker.call(request, 4).results[0].configs
+        assert entry.name == key
+        assert bool(entry.documentation) == wanted
+
+
+def test_a_metrics_subscription_has_defaults_whether_it_exists_or_not(broker: HandlerBroker) -> None:
+    found = by_name(describe(broker, 16, "m"))
+    assert {name: (e.value, e.config_source, e.config_type, e.synonyms) for name, e in found.items()} == {
+        "interval.ms": ("300000", 5, 3, []),
+        "match": ("", 5, 7, []),
+        "metrics": ("", 5, 7, []),
+    }
+    assert alter(broker, 16, "m", ("metrics", SET, "a,b")) == (0, None)
+    entry = by_name(describe(broker, 16, "m", ["metrics"]))["metrics"]
+    assert (entry.value, entry.config_source, entry.read_only, entry.is_sensitive) == ("a,b", 7, False, False)
+    assert [(s.name, s.value, s.source) for s in entry.synonyms] == [("metrics", "a,b", 7)]

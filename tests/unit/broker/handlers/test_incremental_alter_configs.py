@@ -125,6 +125,16 @@ def test_values_of_the_broker_take_effect_and_survive(tmp_path: Path) -> None:
         assert found.log.config.max_message_bytes == 2000
 
 
+def test_metrics_subscriptions_survive(tmp_path: Path) -> None:
+    with HandlerBroker(tmp_path) as broker:
+        assert alter(broker, 16, "a b/c", ("metrics", SET, "x"), ("interval.ms", SET, "5000")) == (0, None)
+        assert alter(broker, 16, "a b/c", ("metrics", APPEND, "y"))[0] == 40
+        assert alter(broker, 16, "a b/c", ("interval.ms", SET, "5"))[0] == 42
+        tree = broker.tree
+    with HandlerBroker(tmp_path, tree=tree) as again:
+        assert overrides(again, "a b/c") == {"metrics": "x", "interval.ms": "5000"}
+
+
 def test_keys_of_the_broker_that_cannot_change(broker: HandlerBroker) -> None:
     assert alter(broker, BROKER, "1", ("num.partitions", SET, "3")) == (
         42,

@@ -6,6 +6,7 @@ import pytest
 
 from protocol import messages as m
 from tests.support.handler_broker import HandlerBroker
+from tests.unit.broker.handlers.alterations import DELETE, SET, alter
 
 
 def listed(broker: HandlerBroker, version: int, *kinds: int) -> tuple[int, list[tuple[str, int]]]:
@@ -15,6 +16,10 @@ def listed(broker: HandlerBroker, version: int, *kinds: int) -> tuple[int, list[
 
 def test_v0_lists_client_metrics_only(broker: HandlerBroker) -> None:
     broker.create("t")
+    assert listed(broker, 0) == (0, [])
+    assert alter(broker, 16, "a b/c", ("metrics", SET, "x")) == (0, None)
+    assert listed(broker, 0) == listed(broker, 1, 16) == (0, [("a b/c", 16)])
+    assert alter(broker, 16, "a b/c", ("metrics", DELETE, None)) == (0, None)
     assert listed(broker, 0) == (0, [])
 
 

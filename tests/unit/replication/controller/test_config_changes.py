@@ -59,7 +59,6 @@ def test_a_resource_is_changed_as_a_whole_or_not_at_all_and_others_go_on():
         (ConfigResource(ConfigType.BROKER, "one"), ErrorCode.INVALID_REQUEST),
         (ConfigResource(ConfigType.BROKER, "-1"), ErrorCode.INVALID_REQUEST),
         (ConfigResource(ConfigType.GROUP, ""), ErrorCode.INVALID_REQUEST),
-        (ConfigResource(ConfigType.GROUP, "a/b"), ErrorCode.INVALID_REQUEST),
         (ConfigResource(ConfigType.BROKER_LOGGER, "1"), ErrorCode.INVALID_REQUEST),
     ],
 )

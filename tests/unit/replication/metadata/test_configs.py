@@ -27,7 +27,14 @@ def test_where_resources_lie():
     assert TOPIC.path == "/config/topics/t"
     assert ConfigResource(ConfigType.BROKER, "").path == "/config/brokers/<default>"
     assert ConfigResource(ConfigType.BROKER, "1").path == "/config/brokers/1"
-    for resource in (TOPIC, ConfigResource(ConfigType.BROKER, ""), ConfigResource(ConfigType.GROUP, "g")):
+    assert ConfigResource(ConfigType.GROUP, "a b/c").path == "/config/groups/a%20b%2Fc"
+    for resource in (
+        TOPIC,
+        ConfigResource(ConfigType.BROKER, ""),
+        ConfigResource(ConfigType.GROUP, "g"),
+        ConfigResource(ConfigType.CLIENT_METRICS, "a b/%2F*~\u00e4"),
+        ConfigResource(ConfigType.CLIENT_METRICS, "<default>"),
+    ):
         assert resource_at(resource.path) == resource
     assert resource_at("/config/users/u") is None
     assert resource_at("/config/users/u/clients/c") is None
