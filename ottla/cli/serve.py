@@ -7,7 +7,9 @@ order. The exit code is the broker's: 0 after a stop in good order, 1 where it c
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -34,4 +36,19 @@ def command(server_properties: Path | None, overrides: tuple[str, ...]) -> None:
     except (ConfigError, OSError) as refusal:
         print(refusal, file=sys.stderr)
         sys.exit(1)
-    sys.exit(serve(config))
+    sys.exit(serve(config, greet))
+
+
+def greet(addresses: Sequence[tuple[str, str, int]]) -> None:
+    """Tells a newcomer what to type next, with the command as it can be typed here."""
+    _, host, port = addresses[0]
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    started_as = os.path.relpath(sys.argv[0]) if os.path.exists(sys.argv[0]) else "ottla"
+    tool = (
+        "ottla"
+        if shutil.which("ottla")
+        else started_as
+        if started_as.endswith("ottla")
+        else "python -m ottla"
+    )
+    click.echo(f"Try it: {tool} topics --bootstrap-server {address} --create --topic hello")

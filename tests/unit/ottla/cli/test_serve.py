@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.support.ottla_process import CHECKOUT, OttlaProcess
+from tests.support.waiting import wait_until
 from tests.support.wire import Wire
 
 
@@ -32,6 +33,12 @@ def test_a_file_is_read_and_overrides_win(tmp_path) -> None:
     with broker, Wire(broker.bootstrap_servers) as wire:
         assert wire.versions()
         assert "[KafkaServer id=7] started" in broker.output()
+
+
+def test_a_newcomer_is_told_what_to_type_next() -> None:
+    with OttlaProcess() as broker:
+        hint = f"topics --bootstrap-server {broker.bootstrap_servers} --create --topic hello"
+        wait_until(lambda: hint in broker.output(), "the hint")
 
 
 def test_sigterm_ends_it_with_0() -> None:
