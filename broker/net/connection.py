@@ -21,6 +21,7 @@ import asyncio
 import struct
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from broker.net.costly import COSTLY_SECONDS
 from broker.net.hub import log
 from broker.net.misdial import recognise
 from runtime.files import FileRegion
@@ -82,7 +83,7 @@ class _TakingTurns:
     __slots__ = ()
 
     def cancel(self, connection: Connection) -> None:
-        """`resume` finds the connection closed."""
+        connection.hub.costly_turns.leave(connection)
 
 
 PARKED = _Parked()
@@ -105,6 +106,7 @@ class Connection(asyncio.BufferedProtocol):
         "bucket",
         "client_software",
         "closed",
+        "costly",
         "full",
         "held_bytes",
         "hub",
@@ -127,6 +129,7 @@ class Connection(asyncio.BufferedProtocol):
         self.out: list[Any] = []
         self.regions = False  # a FileRegion is among the answers
         self.waiting: Waiting | None = None
+        self.costly = False  # see broker.net.costly
         self.late = False  # the waiting time of the request in front is over
         self.bucket: dict[Any, None] | None = None  # of deadlines, in which the request in front is noted
         self._parked_on: Partition | None = None
@@ -238,7 +241,7 @@ class Connection(asyncio.BufferedProtocol):
         """The frames in buf[:have], one after the other; where the first one begins that was not served."""
         hub = self.hub
         at, last = 0, self._last
-        slice_end = 0.0
+        began = 0.0
         unpack = HEAD.unpack_from
         while have - at >= 12:
             size, api, correlation_id = unpack(buf, at)
@@ -253,15 +256,18 @@ class Connection(asyncio.BufferedProtocol):
             served = None if shape is None else shape.serve(self, buf, at, end, correlation_id, own)
             if served is None:
                 self._last = last
-                if not slice_end:
-                    slice_end = hub.loop.time() + SLICE_SECONDS
+                began = began or hub.loop.time()
+                if self.costly and not hub.costly_turns.may_serve(self):
+                    self._take_turns()
+                    break
                 served = hub.dispatcher.serve(self, buf, at, end, api, correlation_id, own)
                 if self._generation != hub.generation:
                     self.forget_shapes()
                 last = self._last
-                if served and self.waiting is None and hub.loop.time() > slice_end:
-                    self.waiting = TAKING_TURNS
-                    hub.loop.call_soon(self.resume)
+                took = hub.loop.time() - began
+                self.costly = took > COSTLY_SECONDS
+                if served and self.waiting is None and took > SLICE_SECONDS:
+                    self._take_turns()
             else:
                 last = shape
             if served:
@@ -272,6 +278,10 @@ class Connection(asyncio.BufferedProtocol):
                 break
         self._last = last
         return at
+
+    def _take_turns(self) -> None:
+        self.waiting = TAKING_TURNS
+        self.hub.costly_turns.wait(self)
 
     def _find_shape(self, buf: bytearray, at: int, api: int) -> Shape | None:
         if self._shapes is not None and self._lengths is not None:

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from broker.net.costly import CostlyTurns
 from broker.net.turn import Turn
 from replication.deadline_buckets import DeadlineBuckets
 from runtime.receive import ReceivePool
@@ -33,6 +34,7 @@ class Hub:
 
     __slots__ = (
         "connections",
+        "costly_turns",
         "deadlines",
         "dispatcher",
         "env",
@@ -54,6 +56,7 @@ class Hub:
         self.receiving = ReceivePool(env.loop, UNFINISHED_BYTES)
         self.shared, self.shared_view = self.receiving.shared, self.receiving.shared_view
         self.turn = Turn(env.loop, env.clock, self.receiving.recycle)
+        self.costly_turns = CostlyTurns(env.loop)
         self.deadlines = DeadlineBuckets(env.loop)
         self.limits = limits
         self.max_frame_bytes = max_frame_bytes
