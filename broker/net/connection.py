@@ -129,7 +129,7 @@ class Connection(asyncio.BufferedProtocol):
         self.out: list[Any] = []
         self.regions = False  # a FileRegion is among the answers
         self.waiting: Waiting | None = None
-        self.costly = False  # see broker.net.costly
+        self.costly: bool | None = None  # see broker.net.costly
         self.late = False  # the waiting time of the request in front is over
         self.bucket: dict[Any, None] | None = None  # of deadlines, in which the request in front is noted
         self._parked_on: Partition | None = None
@@ -257,7 +257,7 @@ class Connection(asyncio.BufferedProtocol):
             if served is None:
                 self._last = last
                 began = began or hub.loop.time()
-                if self.costly and not hub.costly_turns.may_serve(self):
+                if self.costly is not False and not hub.costly_turns.may_serve(self, api):
                     self._take_turns()
                     break
                 served = hub.dispatcher.serve(self, buf, at, end, api, correlation_id, own)
@@ -266,7 +266,7 @@ class Connection(asyncio.BufferedProtocol):
                 last = self._last
                 took = hub.loop.time() - began
                 self.costly = took > COSTLY_SECONDS
-                if served and self.waiting is None and took > SLICE_SECONDS:
+                if served and end < have and self.waiting is None and took > SLICE_SECONDS:
                     self._take_turns()
             else:
                 last = shape
@@ -277,6 +277,8 @@ class Connection(asyncio.BufferedProtocol):
             if self.waiting is not None or self.full or self.closed:
                 break
         self._last = last
+        if began and self.costly:
+            hub.costly_turns.spent(hub.loop.time() - began)
         return at
 
     def _take_turns(self) -> None:
