@@ -57,6 +57,8 @@ class BrokerLoggers:
                         ErrorCode.INVALID_REQUEST,
                         f"Removing the log level of the {ROOT} logger is not allowed",
                     )
+            elif change.value is None:
+                raise ConfigRefused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {change.key}")
             elif change.value not in _LEVELS:
                 raise ConfigRefused(
                     ErrorCode.INVALID_CONFIG,

@@ -245,6 +245,55 @@ def test_broker_keys_that_do_not_change_are_42(wire: WireClient, key: str) -> No
     change(wire, BROKER, node(wire), (key, DELETE, None))
 
 
+def test_the_old_alter_refuses_what_the_new_one_refuses(wire: WireClient, topic: str) -> None:
+    twice = Alter.AlterConfigsResource(
+        resource_type=TOPIC,
+        resource_name=topic,
+        configs=[Alter.AlterableConfig(name="retention.ms", value=value) for value in ("1", "2")],
+    )
+    (answer,) = wire.send(Alter(resources=[twice]), 2).responses
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert replace(wire, BROKER, node(wire), {"log.dirs": "/x"}) == ErrorCode.INVALID_REQUEST
+    assert replace(wire, BROKER, node(wire), {"log.retention.ms": "x"}) == ErrorCode.INVALID_REQUEST
+    assert replace(wire, BROKER, "", {"cordoned.log.dirs": ""}) == ErrorCode.INVALID_REQUEST
+    assert replace(wire, BROKER, "99", {"log.retention.ms": "5"}) == ErrorCode.INVALID_REQUEST
+    assert replace(wire, TOPIC, "", {"retention.ms": "5"}) == ErrorCode.INVALID_REQUEST
+    assert replace(wire, LOGGER, node(wire), {"root": "INFO"}) == ErrorCode.INVALID_REQUEST
+    assert replace(wire, TOPIC, topic, {"retention.ms": "5"}, validate_only=True) == 0
+    assert topic_value(wire, topic, "retention.ms") == ("604800000", SOURCE_DEFAULT)
+
+
+def test_per_broker_keys_have_no_default_for_all(wire: WireClient) -> None:
+    assert change(wire, BROKER, "", ("cordoned.log.dirs", SET, "")) == ErrorCode.INVALID_REQUEST
+
+
+def test_resources_are_independent(wire: WireClient, topic: str) -> None:
+    def resource(kind: int, name: str, *values: str) -> m.IncrementalAlterConfigsRequest.AlterConfigsResource:
+        configs = [Change.AlterableConfig(name="retention.ms", config_operation=SET, value=v) for v in values]
+        return Change.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+
+    wrong, missing = resource(TOPIC, topic, "x"), resource(TOPIC, f"{topic}-x", "1")
+    answer = wire.send(Change(resources=[wrong, missing, resource(BROKER, node(wire))]), 1)
+    assert [each.error_code for each in answer.responses] == [40, 3, 0]
+    twice = wire.send(Change(resources=[resource(TOPIC, topic, "5")] * 2), 1)
+    assert [each.error_code for each in twice.responses] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+def test_levels_of_loggers(wire: WireClient) -> None:
+    own = node(wire)
+    found = describe(wire, LOGGER, own)
+    kinds = {(e.config_source, e.read_only, e.is_sensitive, e.config_type) for e in found.configs}
+    assert (found.error_code, kinds) == (0, {(6, False, False, 0)})
+    before = {entry.name: entry.value for entry in found.configs}["root"]
+    assert change(wire, LOGGER, own, ("root", SET, "ERROR"), validate_only=True) == 0
+    assert entries(wire, LOGGER, own, "root")["root"].value == before
+    assert change(wire, LOGGER, own, ("root", SET, before)) == 0
+    for operation, value in ((DELETE, None), (APPEND, "INFO"), (SET, None)):
+        assert change(wire, LOGGER, own, ("root", operation, value)) == ErrorCode.INVALID_REQUEST
+    assert change(wire, LOGGER, own, ("no.such.logger", SET, "INFO")) == ErrorCode.INVALID_CONFIG
+    assert change(wire, LOGGER, own, ("root", SET, "info")) == ErrorCode.INVALID_CONFIG
+
+
 def test_loggers(wire: WireClient) -> None:
     own = node(wire)
     assert change(wire, LOGGER, own, ("kafka.server.KafkaApis", SET, "NOISY")) == ErrorCode.INVALID_CONFIG

@@ -80,7 +80,10 @@ def test_after_delete_records_times_and_ends_move(wire: WireClient, topic: str) 
     assert found(wire, topic, LATEST) == (0, 4, -1)
 
 
-@pytest.mark.parametrize(("timestamp", "version", "offset"), [(EARLIEST_LOCAL, 8, 0), (LATEST_TIERED, 9, -1)])
+@pytest.mark.parametrize(
+    ("timestamp", "version", "offset"),
+    [(EARLIEST_LOCAL, 8, 0), (LATEST_TIERED, 9, -1), (EARLIEST_PENDING, 11, -1)],
+)
 def test_tiered_storage_lookups_without_tiering(
     wire: WireClient, topic: str, timestamp: int, version: int, offset: int
 ) -> None:

@@ -88,6 +88,31 @@ def test_topics_by_id(wire: WireClient, name: str) -> None:
     assert [t.error_code for t in answer.topics] == [ErrorCode.UNKNOWN_TOPIC_ID]
 
 
+@pytest.mark.parametrize("version", [10, 11])
+@pytest.mark.parametrize("topic", [Topic(name=None), Topic(name="a", topic_id=b"\x05" * 16)])
+def test_before_version_12_topics_go_by_name(wire: WireClient, version: int, topic: Any) -> None:
+    answer = wire.send(m.MetadataRequest(topics=[topic]), version)
+    assert [each.error_code for each in answer.topics] == [ErrorCode.INVALID_REQUEST]
+    assert (answer.brokers, answer.controller_id) == ([], -1)
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_neither_name_nor_id_fails_the_request(wire: WireClient, version: int) -> None:
+    answer = wire.send(m.MetadataRequest(topics=[Topic(name=None)]), version)
+    assert [each.error_code for each in answer.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert answer.error_code == (ErrorCode.UNKNOWN_SERVER_ERROR if version >= 13 else 0)
+    assert answer.brokers == []
+
+
+@pytest.mark.parametrize("version", range(8, 11))
+def test_authorized_operations_of_the_cluster_in_versions_8_to_10(wire: WireClient, version: int) -> None:
+    asked = m.MetadataRequest(topics=[], include_cluster_authorized_operations=True)
+    # create, alter, describe, cluster action, describe configs, alter configs, idempotent write
+    expected = sum(1 << bit for bit in (5, 7, 8, 9, 10, 11, 12))
+    assert wire.send(asked, version).cluster_authorized_operations == expected
+    assert wire.send(m.MetadataRequest(topics=[]), version).cluster_authorized_operations == NO_OPERATIONS
+
+
 def test_authorized_operations_on_request(wire: WireClient, topic: str) -> None:
     found = described(wire, topic, include_topic_authorized_operations=True)
     # read, write, create, delete, alter, describe, describe configs, alter configs
@@ -140,3 +165,46 @@ def test_topic_partitions_are_sorted_and_paged(wire: WireClient, name: str) -> N
 def test_topic_partitions_of_a_missing_topic(wire: WireClient, name: str) -> None:
     answer = partitions_of(wire, name)
     assert [(t.name, t.error_code) for t in answer.topics] == [(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1])
+def test_a_page_has_at_least_one_partition(wire: WireClient, name: str, limit: int) -> None:
+    wire.create_topic(name, partitions=2)
+    page = partitions_of(wire, name, limit=limit)
+    assert [p.partition_index for p in page.topics[0].partitions] == [0]
+    assert (page.next_cursor.topic_name, page.next_cursor.partition_index) == (name, 1)
+
+
+@pytest.mark.parametrize(
+    "where", ["a partition below 0", "a topic before the list", "a topic behind the list"]
+)
+def test_a_cursor_outside_the_list_is_42(wire: WireClient, name: str, where: str) -> None:
+    wire.create_topic(f"{name}-a")
+    wire.create_topic(f"{name}-b")
+    names = {
+        "a partition below 0": (f"{name}-a", -1),
+        "a topic before the list": ("a", 0),
+        "a topic behind the list": ("z", 0),
+    }
+    topic, partition = names[where]
+    cursor = m.DescribeTopicPartitionsRequest.Cursor(topic_name=topic, partition_index=partition)
+    page = partitions_of(wire, f"{name}-a", f"{name}-b", cursor=cursor)
+    assert {t.error_code for t in page.topics} == {ErrorCode.INVALID_REQUEST}
+    assert [t.partitions for t in page.topics] == [[], []]
+
+
+def test_a_cursor_behind_a_topics_partitions_goes_on_with_the_next(wire: WireClient, name: str) -> None:
+    wire.create_topic(f"{name}-a", partitions=2)
+    wire.create_topic(f"{name}-b")
+    cursor = m.DescribeTopicPartitionsRequest.Cursor(topic_name=f"{name}-a", partition_index=99)
+    page = partitions_of(wire, f"{name}-a", f"{name}-b", cursor=cursor)
+    assert [(t.name, len(t.partitions)) for t in page.topics] == [(f"{name}-a", 0), (f"{name}-b", 1)]
+
+
+def test_no_names_mean_all_topics(wire: WireClient, topic: str) -> None:
+    assert topic in [each.name for each in partitions_of(wire).topics]
+
+
+def test_a_topic_named_twice_comes_once_and_a_bad_name_is_17(wire: WireClient, topic: str) -> None:
+    assert [each.name for each in partitions_of(wire, topic, topic).topics] == [topic]
+    assert [each.error_code for each in partitions_of(wire, "bad name").topics] == [17]

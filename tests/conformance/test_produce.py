@@ -193,6 +193,11 @@ def test_a_compacted_topic_refuses_a_missing_key_and_names_the_record(
     assert ends_at(wire, name) == 0
 
 
+def test_no_more_in_sync_replicas_are_asked_for_than_there_are_replicas(wire: WireClient, name: str) -> None:
+    wire.create_topic(name, min_insync_replicas="2")
+    assert wire.produce(name, batch(b"a"), acks=-1).error_code == 0
+
+
 def test_internal_topics_are_not_for_clients(wire: WireClient) -> None:
     answer = wire.produce("__consumer_offsets", batch(b"a"))
     # Either it does not exist here, or it is refused; never written.

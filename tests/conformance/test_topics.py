@@ -109,6 +109,22 @@ def test_assignments(wire: WireClient, name: str) -> None:
     assert code(wire, both) == ErrorCode.INVALID_REQUEST
 
 
+def test_the_metadata_topic_is_nobodys(wire: WireClient) -> None:
+    assert code(wire, one("__cluster_metadata")) == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_who_does_not_wait_is_told_7(wire: WireClient, name: str, timeout_ms: int) -> None:
+    """Apache Kafka 4 has done nothing then, with ZooKeeper it has; what it answers is the same."""
+    for version in (2, 7):
+        assert code(wire, one(f"{name}-{version}"), version=version, timeout_ms=timeout_ms) == 7
+    wire.create_topic(name)
+    assert grow(wire, name, 2, timeout_ms=timeout_ms) == ErrorCode.REQUEST_TIMED_OUT
+    states = [Delete.DeleteTopicState(name=name)]
+    (result,) = wire.send(Delete(topics=states, timeout_ms=timeout_ms), 6).responses
+    assert result.error_code == ErrorCode.REQUEST_TIMED_OUT
+
+
 def test_a_name_twice_is_one_42(wire: WireClient, name: str) -> None:
     assert code(wire, one(name), one(name)) == ErrorCode.INVALID_REQUEST
     assert not exists(wire, name)
@@ -169,6 +185,23 @@ def test_deleting_by_id_and_what_is_missing(wire: WireClient, name: str) -> None
     assert delete(wire, State(name=None, topic_id=b"\x04" * 16)) == [(None, ErrorCode.UNKNOWN_TOPIC_ID)]
 
 
+def test_how_topics_to_delete_may_be_named(wire: WireClient, name: str) -> None:
+    topic_id = wire.create_topic(name)
+    State = Delete.DeleteTopicState
+
+    def codes(*states: m.DeleteTopicsRequest.DeleteTopicState) -> list[int]:
+        return [error for _, error in delete(wire, *states)]
+
+    invalid = [ErrorCode.INVALID_REQUEST]
+    assert codes(State(name=name, topic_id=topic_id)) == invalid
+    assert codes(State(name=None)) == invalid
+    assert codes(State(name=name), State(name=name)) == invalid
+    assert codes(State(name=None, topic_id=topic_id), State(name=None, topic_id=topic_id)) == invalid
+    assert codes() == []
+    assert exists(wire, name)
+    assert sorted(codes(State(name=name), State(name=None))) == [0, ErrorCode.INVALID_REQUEST]
+
+
 def test_a_deleted_topic_comes_back_empty_with_another_id(wire: WireClient, name: str) -> None:
     first = wire.create_topic(name)
     wire.produce_values(name, b"a", b"b")
@@ -181,7 +214,7 @@ def test_a_deleted_topic_comes_back_empty_with_another_id(wire: WireClient, name
 
 def grow(wire: WireClient, name: str, count: int, version: int = 3, **fields: Any) -> int:
     topic = Grow.CreatePartitionsTopic(name=name, count=count, assignments=fields.pop("assignments", None))
-    answer = wire.send(Grow(topics=[topic], timeout_ms=10_000, **fields), version)
+    answer = wire.send(Grow(topics=[topic], **{"timeout_ms": 10_000, **fields}), version)
     return int(answer.results[0].error_code)
 
 
@@ -204,6 +237,17 @@ def test_partitions_cannot_shrink_or_stay(wire: WireClient, topic: str) -> None:
         assert grow(wire, topic, count) == ErrorCode.INVALID_PARTITIONS
     assert grow(wire, f"{topic}-x", 2) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert grow(wire, topic, 2, validate_only=True) == 0
+    assert partitions(wire, topic) == 1
+
+
+def test_what_cannot_grow(wire: WireClient, topic: str) -> None:
+    asked = Grow.CreatePartitionsTopic(name=topic, count=2, assignments=None)
+    twice = wire.send(Grow(topics=[asked, asked], timeout_ms=10_000), 3)
+    assert [each.error_code for each in twice.results] == [ErrorCode.INVALID_REQUEST]
+    assert wire.send(Grow(topics=[], timeout_ms=10_000), 3).results == []
+    assert grow(wire, topic, 100_001) == ErrorCode.POLICY_VIOLATION
+    assert grow(wire, topic, 2, assignments=[]) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert grow(wire, "bad name", 2) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert partitions(wire, topic) == 1
 
 

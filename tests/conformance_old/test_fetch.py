@@ -16,6 +16,8 @@ from protocol.errors import ErrorCode
 from protocol.records.batch import Record, batches
 from protocol.records.builder import build_batch
 from protocol.records.legacy import Message, build_message_set, legacy_records, read_message
+from tests.support.kafka_process import KafkaProcess
+from tests.support.ottla_process import OttlaProcess
 from tests.support.wire_client import WireClient
 
 Request = m.FetchRequest
@@ -169,6 +171,18 @@ def test_what_lies_before_zstd_and_behind_it_is_readable(wire: WireClient, topic
     assert [r.offset for r in unpacked(fetch(wire, topic, 0, version)[0])] == [0, 1]
     assert fetch(wire, topic, 2, version)[0].error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert [r.offset for r in unpacked(fetch(wire, topic, 4, version)[0])] == [4, 5]
+
+
+@pytest.mark.parametrize("version", [4, 9])
+def test_versions_4_to_9_do_not_get_zstd_from_us(
+    either_old_broker: OttlaProcess | KafkaProcess, wire: WireClient, topic: str, version: int
+) -> None:
+    """Clients of these versions cannot unpack it. Apache Kafka sends it all the same where the topic's own
+    setting does not name zstd."""
+    write(wire, topic, *rows(b"a"), codec=ZSTD)
+    ours = isinstance(either_old_broker, OttlaProcess)
+    expected = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE if ours else ErrorCode.NONE
+    assert fetch(wire, topic, 0, version)[0].error_code == expected
 
 
 @pytest.mark.parametrize("version", [0, 3, 4, 9])

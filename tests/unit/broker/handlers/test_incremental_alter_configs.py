@@ -159,6 +159,7 @@ def test_ic3_levels_of_loggers(broker: HandlerBroker) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "error", "message"),
     [
+        ("1", ("root", SET, None), 42, "Null value not supported for : root"),
         ("1", ("root", SET, "LOUD"), 40, "Cannot set the log level of root to LOUD"),
         ("1", ("ottla.no.such.logger", SET, "INFO"), 40, "Logger ottla.no.such.logger does not exist!"),
         ("1", ("root", DELETE, None), 42, "Removing the log level of the root logger is not allowed"),
