@@ -1,4 +1,4 @@
-"""Metadata 0-3, CreateTopics 0-1, DeleteTopics 0, DescribeConfigs 0, DescribeLogDirs 0 (protocol.md 4.3-4.6)."""
+"""Old Metadata, CreateTopics, DeleteTopics, DescribeConfigs and DescribeLogDirs (protocol.md 4.3 to 4.6)."""
 
 from __future__ import annotations
 
