@@ -21,7 +21,7 @@ import asyncio
 import struct
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from broker.net.costly import COSTLY_SECONDS
+from broker.net.costly import SLICE_SECONDS
 from broker.net.hub import log
 from broker.net.misdial import recognise
 from runtime.files import FileRegion
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 HEAD = struct.Struct(">iii")  # frame size, API key and version, correlation id
 SIZE = struct.Struct(">i")
 ANSWER_BYTES = 256 << 10  # answers held back to leave together
-SLICE_SECONDS = 0.01  # of requests that are decoded; then the other connections have their turn
 FRAME_BYTES_MIN = 8  # API key, version, correlation id
 PATIENT_BYTES = 32 << 10  # so much may wait behind a request without a pause of reading
 SHAPES_MAX = 128  # remembered request shapes of a connection
@@ -256,7 +255,7 @@ class Connection(asyncio.BufferedProtocol):
             served = None if shape is None else shape.serve(self, buf, at, end, correlation_id, own)
             if served is None:
                 self._last = last
-                began = began or hub.loop.time()
+                began = began or hub.worked()
                 if self.costly is not False and not hub.costly_turns.may_serve(self, api):
                     self._take_turns()
                     break
@@ -264,9 +263,8 @@ class Connection(asyncio.BufferedProtocol):
                 if self._generation != hub.generation:
                     self.forget_shapes()
                 last = self._last
-                took = hub.loop.time() - began
-                self.costly = took > COSTLY_SECONDS
-                if served and end < have and self.waiting is None and took > SLICE_SECONDS:
+                self.costly = hub.worked() - began > SLICE_SECONDS
+                if self.costly and served and end < have and self.waiting is None:
                     self._take_turns()
             else:
                 last = shape
@@ -278,7 +276,7 @@ class Connection(asyncio.BufferedProtocol):
                 break
         self._last = last
         if began and self.costly:
-            hub.costly_turns.spent(hub.loop.time() - began)
+            hub.costly_turns.spent(hub.worked() - began)
         return at
 
     def _take_turns(self) -> None:

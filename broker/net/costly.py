@@ -1,11 +1,12 @@
 """Costly requests take turns, so that those who send many of them do not stop everybody else.
 
 Most requests take microseconds; one with 100,000 elements takes a third of a second. A connection counts as
-costly from a request, or a slice of requests, that took longer than `COSTLY_SECONDS` until one that did not;
-a new connection is neither costly nor cheap yet. In one pass of the event loop cheap connections are served
-as they come, costly ones only one after the other until `PASS_SECONDS` are used up, and new ones as long as
-nobody has used them up. So a client with ordinary requests waits for one costly request, not for as many as
-there are connections that send them.
+costly from a request, or a slice of requests, that took longer than `SLICE_SECONDS` until one that did not; a
+new connection is neither costly nor cheap yet. In one pass of the event loop cheap connections are served as
+they come, costly ones one after the other until they have used up such a slice together, and new ones unless
+somebody has. So a client with ordinary requests waits for one costly request, not for as many as there are
+connections that send them. Slices are short because libuv accepts one connection in a pass: a client that
+comes while hundreds do waits for as many passes.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from broker.net.connection import Connection
+    from runtime.clock import Clock
 
-COSTLY_SECONDS = 0.005
-PASS_SECONDS = 0.02
+SLICE_SECONDS = 0.005  # of processor time
 
 
 class CostlyTurns:
     """Who goes next. A `wait` ends with `Connection.resume`, unless the connection is lost before."""
 
-    __slots__ = ("_armed", "_costly", "_loop", "_new", "_passing", "_spent")
+    __slots__ = ("_armed", "_clock", "_costly", "_loop", "_new", "_passing", "_spent")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+        self._loop, self._clock = loop, clock
         self._new: dict[Connection, None] = {}
         self._costly: dict[Connection, None] = {}
         self._spent = 0.0  # seconds of this pass that went to costly requests
@@ -42,7 +43,7 @@ class CostlyTurns:
         """
         if self._passing is connection or api >> 16 == ApiKey.API_VERSIONS:
             return True
-        return self._spent < PASS_SECONDS and not (connection.costly and self._costly)
+        return self._spent < SLICE_SECONDS and not (connection.costly and self._costly)
 
     def spent(self, seconds: float) -> None:
         """A costly request has kept the loop busy."""
@@ -67,8 +68,8 @@ class CostlyTurns:
     def _pass(self) -> None:
         self._armed = False
         self._spent = 0.0
-        end = self._loop.time() + PASS_SECONDS
-        while (queue := self._new or self._costly) and self._loop.time() < end:
+        end = self._clock.worked() + SLICE_SECONDS
+        while (queue := self._new or self._costly) and self._clock.worked() < end:
             connection = self._passing = next(iter(queue))
             del queue[connection]
             connection.resume()

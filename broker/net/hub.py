@@ -48,6 +48,7 @@ class Hub:
         "shared_view",
         "tick",
         "turn",
+        "worked",
     )
 
     def __init__(self, env: Env, limits: ConnectionLimits, max_frame_bytes: int) -> None:
@@ -56,7 +57,8 @@ class Hub:
         self.receiving = ReceivePool(env.loop, UNFINISHED_BYTES)
         self.shared, self.shared_view = self.receiving.shared, self.receiving.shared_view
         self.turn = Turn(env.loop, env.clock, self.receiving.recycle)
-        self.costly_turns = CostlyTurns(env.loop)
+        self.worked = env.clock.worked
+        self.costly_turns = CostlyTurns(env.loop, env.clock)
         self.deadlines = DeadlineBuckets(env.loop)
         self.limits = limits
         self.max_frame_bytes = max_frame_bytes

@@ -31,6 +31,9 @@ class FixedClock:
     def monotonic(self) -> float:
         return self.ms / 1000
 
+    def worked(self) -> float:
+        return self.ms / 1000
+
 
 def batch(
     count: int = 1,

@@ -1,6 +1,7 @@
-"""The two times of the production clock."""
+"""The times of the production clock."""
 
 import asyncio
+import threading
 import time
 
 from runtime.clock import SystemClock
@@ -15,3 +16,17 @@ def test_system_clock_tells_wall_time_in_ms_and_the_loops_own_monotonic_time():
     assert 0 <= loop.time() - first < 1
     assert clock.monotonic() >= first
     loop.close()
+
+
+def test_processor_time_counts_work_and_not_waiting():
+    loop = asyncio.new_event_loop()
+    clock = SystemClock(loop)
+    loop.close()
+    before = clock.worked()
+    total = sum(range(1_000_000))
+    worked = clock.worked() - before
+    assert total
+    assert 0 < worked < 10
+    before = clock.worked()
+    threading.Event().wait(0.05)
+    assert clock.worked() - before < 0.05

@@ -1,0 +1,56 @@
+"""A client that does nothing wrong, and measures how it is served while others attack.
+
+Run as a process of its own, so that the attacker's interpreter does not count as the broker's delay. It
+produces one record with acks=all, reads it back, asks for metadata on a new connection, and lets the broker
+hold an empty fetch for 10 ms, which paces it. It ends when its standard input does, and prints its figures.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import sys
+import time
+
+from protocol.records.batch import Record
+from protocol.records.builder import build_batch
+from tests.support.wire_client import WireClient
+
+TOPIC = "normal-client"
+PACE_MS = 10
+
+
+def main(address: str) -> None:
+    figures: list[float] = []
+    errors = 0
+    with WireClient(address, "normal") as wire:
+        if wire.metadata(TOPIC).topics[0].error_code:
+            raise RuntimeError("the topic could not be created")
+        print("ready", flush=True)
+        while not select.select([sys.stdin], [], [], 0)[0]:
+            begun = time.perf_counter()
+            batch = build_batch([Record(0, 1_700_000_000_000, b"key", b"value", ())])
+            offset = wire.produce(TOPIC, batch).base_offset
+            produced = time.perf_counter()
+            answer = wire.fetch(TOPIC, offset)
+            fetched = time.perf_counter()
+            errors += answer.error_code != 0 or not answer.records
+            with WireClient(address, "normal") as other:
+                other.metadata(TOPIC)
+            figures += [produced - begun, fetched - produced, time.perf_counter() - fetched]
+            wire.fetch(TOPIC, offset + 1, max_wait_ms=PACE_MS)
+    figures.sort()
+    print(
+        json.dumps(
+            {
+                "requests": len(figures),
+                "worst_s": figures[-1],
+                "p99_s": figures[len(figures) * 99 // 100 - 1],
+                "errors": errors,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
