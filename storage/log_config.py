@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from protocol.records.rules import BatchRules
+from protocol.records.rules import ANY_RECORD_BYTES, BatchRules
 
 FOREVER = (1 << 63) - 1
 CODEC_IDS = {"producer": -1, "uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -27,6 +27,7 @@ class LogConfig:
     index_interval_bytes: int = 4096
     preallocate: bool = False
     max_message_bytes: int = 1_048_588
+    max_decompressed_message_bytes: int = ANY_RECORD_BYTES
     compression_type: str = "producer"
     compression_gzip_level: int = -1
     compression_lz4_level: int = 9
@@ -88,6 +89,7 @@ class LogConfig:
                 timestamp_after_max_ms=self.message_timestamp_after_max_ms,
                 compression=CODEC_IDS[self.compression_type],
                 compression_level=self._level(),
+                max_record_bytes=self.max_decompressed_message_bytes,
             )
         return self._rules
 

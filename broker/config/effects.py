@@ -22,7 +22,8 @@ EFFECTIVE: Final = words(
     log.message.timestamp.before.max.ms log.message.timestamp.type log.roll.hours log.roll.jitter.hours
     log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms max.connections
     max.connections.per.ip max.connections.per.ip.overrides max.incremental.fetch.session.cache.slots
-    max.request.partition.size.limit message.max.bytes min.insync.replicas node.id num.partitions
+    max.decompressed.message.bytes max.request.partition.size.limit message.max.bytes min.insync.replicas
+    node.id num.partitions
     producer.id.expiration.ms replica.high.watermark.checkpoint.interval.ms reserved.broker.max.id
     security.inter.broker.protocol socket.listen.backlog.size socket.receive.buffer.bytes
     socket.request.max.bytes socket.send.buffer.bytes

@@ -177,7 +177,7 @@ def _check_special(buf: bytearray, at: int, size: int, rules: BatchRules, now_ms
     walk = RecordWalk(find_null_keys=rules.compacted)
     section = memoryview(buf)[at + HEADER_SIZE : at + size]
     if codec:
-        walk_section(codec, section, count, walk, rules.max_message_bytes)
+        walk_section(codec, section, count, walk, rules)
     else:
         after = walk.step(buf, at + HEADER_SIZE, at + size, count)
         if walk.index != count or after != at + size:

@@ -13,6 +13,7 @@ from protocol.records.batch import NO_TIMESTAMP, read_header
 
 FOREVER = (1 << 63) - 1
 KEEP_CODEC = -1  # compression.type=producer
+ANY_RECORD_BYTES = (1 << 31) - 9  # as large as a record can be
 
 
 @dataclass(slots=True)
@@ -29,6 +30,7 @@ class BatchRules:
     timestamp_after_max_ms: int = 3_600_000
     compression: int = KEEP_CODEC  # codec number, or KEEP_CODEC
     compression_level: int | None = None
+    max_record_bytes: int = ANY_RECORD_BYTES  # plain bytes of one record in a compressed batch
     topic_partition: str = ""  # for messages only
     plain: bool = field(init=False, repr=False, compare=False)
     """An uncompressed batch needs nothing but the walk over its lengths and times."""

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from protocol.errors import ErrorCode, InvalidRecords
 from protocol.records.compression import RECORD_BYTES_MAX, compressor, decompress_chunks, record_blocks
 from protocol.records.crc import Buffer
+from protocol.records.rules import BatchRules
 from protocol.records.varints import append_varint, read_varint, read_varlong
-from protocol.records.walk import RecordWalk, walk_record, wrong_count
+from protocol.records.walk import RecordWalk, invalid, walk_record, wrong_count
 
 
 def record_bytes_max(batch_bytes_max: int) -> int:
@@ -21,18 +22,31 @@ def record_bytes_max(batch_bytes_max: int) -> int:
     return max(RECORD_BYTES_MAX, 2 * batch_bytes_max)
 
 
-def walk_section(codec: int, section: Buffer, count: int, walk: RecordWalk, batch_bytes_max: int) -> None:
-    """Prove that a compressed section is exactly `count` records. Raises InvalidRecords.
+def walk_section(codec: int, section: Buffer, count: int, walk: RecordWalk, rules: BatchRules) -> None:
+    """Prove that a compressed section is exactly `count` records, none above `max_record_bytes`.
 
-    `walk` is left with what was found (see `walk.py`).
+    Raises InvalidRecords. `walk` is left with what was found (see `walk.py`).
     """
-    for buf, end in record_blocks(decompress_chunks(codec, section), record_bytes_max(batch_bytes_max)):
+    most = record_bytes_max(rules.max_message_bytes)
+    for buf, end in record_blocks(decompress_chunks(codec, section), most):
         at = walk.step(buf, 0, len(buf), count)
+        if at > rules.max_record_bytes:
+            _refuse_large_records(buf, at, rules.max_record_bytes)
         if walk.index == count and at < len(buf):
             raise wrong_count(count, count)
         end.append(at)
     if walk.index < count:
         raise wrong_count(walk.index, count)
+
+
+def _refuse_large_records(buf: Buffer, end: int, most: int) -> None:
+    """Look at the lengths of the sound records in buf[:end]; 87 for one above the limit, as in Kafka 4.4."""
+    at = 0
+    while at < end:
+        size, at = read_varint(buf, at, end)
+        if size > most:
+            raise invalid(f"A record takes {size} bytes after decompression, which exceeds {most}.")
+        at += size
 
 
 def sound_records(

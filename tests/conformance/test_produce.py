@@ -174,6 +174,24 @@ def test_a_batch_above_max_message_bytes_is_10(wire: WireClient, name: str) -> N
     assert wire.produce(name, batch(b"x" * 5000, codec=1)).error_code == 0
 
 
+@pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
+def test_a_record_above_max_decompressed_message_bytes_is_87(wire: WireClient, name: str, codec: int) -> None:
+    """It counts for compressed batches, and what it bounds is the record without its own length."""
+    wire.create_topic(name, max_decompressed_message_bytes="1000")
+    around = 7  # attributes, times, offset, key, two bytes of length, headers
+    fits = build_batch(values(b"x" * (1000 - around), key=None), codec=codec)
+    assert wire.produce(name, bytes(fits)).error_code == 0
+    for payloads in ((b"x" * (1001 - around),), (b"a", b"x" * 5000), (b"a", b"x" * 100_000, b"b")):
+        answer = wire.produce(name, bytes(build_batch(values(*payloads, key=None), codec=codec)))
+        assert answer.error_code == (ErrorCode.INVALID_RECORD if codec else 0)
+
+
+def test_a_batch_that_fits_into_no_segment_is_18(wire: WireClient, name: str) -> None:
+    wire.create_topic(name, segment_bytes=str(1 << 20), max_message_bytes="4000000")
+    assert wire.produce(name, batch(b"x" * 1_200_000)).error_code == ErrorCode.RECORD_LIST_TOO_LARGE
+    assert ends_at(wire, name) == 0
+
+
 def test_size_is_checked_before_the_crc(wire: WireClient, name: str) -> None:
     wire.create_topic(name, max_message_bytes="100")
     assert (

@@ -10,6 +10,7 @@ from protocol.errors import ErrorCode, InvalidRecords
 from protocol.records.batch import Record
 from protocol.records.builder import append_record
 from protocol.records.compression import compress, compressor, decompress
+from protocol.records.rules import ANY_RECORD_BYTES, BatchRules
 from protocol.records.streams import recompress, record_bytes_max, renumbered, sound_records, walk_section
 from protocol.records.walk import RecordWalk
 
@@ -23,9 +24,9 @@ def section_of(sizes, deltas=None):
     return bytes(out)
 
 
-def walked(codec, data, count):
+def walked(codec, data, count, most=ANY_RECORD_BYTES):
     walk = RecordWalk(find_null_keys=True)
-    walk_section(codec, data, count, walk, MIB)
+    walk_section(codec, data, count, walk, BatchRules(max_message_bytes=MIB, max_record_bytes=most))
     return walk
 
 
@@ -42,6 +43,18 @@ def test_section_in_chunks_then_every_record_seen(codec, sizes):
         2 * i for i in range(len(sizes))
     ]
     assert b"".join(renumbered(codec, data, len(sizes), MIB)) == plain
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+@pytest.mark.parametrize("place", [0, 1, 30, 59])
+def test_a_record_above_the_limit_is_refused_wherever_it_lies(codec, place):
+    sizes = [20] * 60
+    sizes[place] = 993  # with the seven bytes around a value of this size: 1000
+    data = compress(codec, section_of(sizes))
+    assert walked(codec, data, 60, 1000).index == 60
+    with pytest.raises(InvalidRecords) as caught:
+        walked(codec, data, 60, 999)
+    assert caught.value.error is ErrorCode.INVALID_RECORD
 
 
 @pytest.mark.parametrize("difference", [-1, 1])
@@ -63,7 +76,7 @@ def test_bomb_of_many_records_then_walked_in_bounded_memory():
     tracemalloc.start()
     try:
         walk = RecordWalk()
-        walk_section(1, data, 1600, walk, MIB)
+        walk_section(1, data, 1600, walk, BatchRules(max_message_bytes=MIB))
         assert (walk.index, walk.sequential) == (1600, True)
         assert tracemalloc.get_traced_memory()[1] < 4 * MIB
     finally:
