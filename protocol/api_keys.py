@@ -113,3 +113,11 @@ class ApiKey(IntEnum):
     def title(self) -> str:
         """The name in messages and documentation, `ListOffsets` for LIST_OFFSETS."""
         return self.name.title().replace("_", "")
+
+
+def api_name(key: int) -> str:
+    """The title of an API key, or its number where there is none of that key."""
+    try:
+        return ApiKey(key).title
+    except ValueError:
+        return f"API {key}"

@@ -2,13 +2,14 @@
 
 All connections of a loop read into one buffer, because nothing else runs between `get_buffer` and
 `buffer_updated`. What is left of a read after the complete frames were handled is kept by its connection: a
-small rest as `bytes`, an unfinished frame of more than 32 KiB in a buffer of its own, into which the rest of
-it is then read without another copy. That buffer grows with the bytes that have arrived, first step at most
-256 KiB, then doubling, and never by the size the frame announces; a spare buffer of the right size, which is
-memory that exists already, is taken whole.
+small rest as `bytes`, an unfinished frame of more than 32 KiB, once 4 KiB of it are there, in a buffer of its
+own, into which the rest of it is then read without another copy. That buffer grows with the bytes that have
+arrived, first step at most 256 KiB and eight times of them, then doubling, and never by the size the frame
+announces; a spare buffer of the right size, which is memory that exists already, is taken whole.
 
-Unfinished frames share a budget. When it is used up only the oldest of them is read on, and frames that hold
-memory without getting on are given up, so that a stranger who sends halves cannot stop the others.
+Unfinished frames, and finished ones that wait to be handled, share a budget. Half of it is for the oldest
+unfinished frame, which is always read on. When the other half is used up the others stand still, and frames
+that hold memory without getting on are given up, so that a stranger who sends halves cannot stop the others.
 
 A connection uses it like this:
 
@@ -28,7 +29,9 @@ from collections.abc import Callable
 
 SHARED_BYTES = 256 << 10
 OWN_BUFFER_FROM_BYTES = 32 << 10  # frames from here on are read into a buffer of their own
+OWN_BUFFER_AFTER_BYTES = 4 << 10  # once so many are there: four bytes shall not cost 256 KiB
 FIRST_STEP_BYTES = 256 << 10
+FIRST_STEP_TIMES = 8
 BUDGET_BYTES = 256 << 20
 ROUND_BYTES = 64 << 10  # sizes of new buffers, so that a spare one fits the next frame of the same kind
 SPARE_BYTES = 32 << 20
@@ -82,9 +85,15 @@ class ReceivePool:
         self._unfinished.pop(receiver, None)
         self._resume()
 
+    def released(self, count: int) -> None:
+        """Bytes that were held are free again."""
+        self.held_bytes -= count
+        if self._unfinished:
+            self._resume()
+
     def may_grow(self, receiver: FrameReceiver, by: int) -> bool:
         """Whether this frame may take more memory now; if not, it is resumed later."""
-        if self.held_bytes + by <= self.budget_bytes or next(iter(self._unfinished), None) is receiver:
+        if next(iter(self._unfinished), None) is receiver or self.held_bytes + by <= self.budget_bytes // 2:
             return True
         if self._check is None:
             for each in self._unfinished:
@@ -172,7 +181,7 @@ class FrameReceiver:
         if self._own is not None:
             return self._own_view[self.have : self._need]
         pool, rest = self._pool, len(self._rest)
-        if pool.held_bytes >= pool.budget_bytes:
+        if pool.held_bytes >= pool.budget_bytes // 2:
             return pool.shared_view[rest : rest + SCARCE_READ_BYTES]
         return pool.shared_view[rest:] if rest else pool.shared_view
 
@@ -186,7 +195,6 @@ class FrameReceiver:
             self.have += count
             if self.have == self._need:
                 self.buffer, self.view = self._own, self._own_view
-                self._pool.held_bytes -= len(self._own)
                 self._pool.ended(self)
                 return self._need
             if self.have == len(self._own):
@@ -219,13 +227,17 @@ class FrameReceiver:
                 self.buffer, self.view, self._own_view = pool.shared, pool.shared_view, pool.shared_view
                 self.have = 0
                 pool.recycle(own)
+                pool.released(len(own))
             return
         self.have = 0
         if at >= end:  # beyond it after `take_buffer`
             return
         if end - at >= 4:
             need = _SIZE.unpack_from(self.buffer, at)[0] + 4
-            if OWN_BUFFER_FROM_BYTES <= need <= self.max_frame_bytes + 4 and end - at < need:
+            if (
+                OWN_BUFFER_FROM_BYTES <= need <= self.max_frame_bytes + 4
+                and OWN_BUFFER_AFTER_BYTES <= end - at < need
+            ):
                 self._start(at, end, need)
                 return
         self._rest = bytes(self.view[at:end])
@@ -242,6 +254,7 @@ class FrameReceiver:
             self._own = None
             self._own_view = pool.shared_view
             self.have = 0
+            pool.released(len(own))
         return own
 
     def close(self) -> None:
@@ -251,8 +264,7 @@ class FrameReceiver:
         pool.held_bytes -= len(self._rest)
         self._rest = b""
         if self._own is not None:
-            if self in pool._unfinished:
-                pool.held_bytes -= len(self._own)
+            pool.held_bytes -= len(self._own)
             self._own = None
             self._own_view = pool.shared_view
             self.waiting = False
@@ -272,8 +284,9 @@ class FrameReceiver:
     def _start(self, at: int, end: int, need: int) -> None:
         have = end - at
         pool = self._pool
-        scarce = pool.held_bytes >= pool.budget_bytes
-        self._own = pool.take(need, have if scarce else max(FIRST_STEP_BYTES, have))
+        scarce = pool.held_bytes >= pool.budget_bytes // 2
+        step = max(have, min(FIRST_STEP_BYTES, FIRST_STEP_TIMES * have))
+        self._own = pool.take(need, have if scarce else step)
         self._own_view = memoryview(self._own)
         self._own_view[:have] = self.view[at:end]
         self.have, self._need = have, need
@@ -287,7 +300,7 @@ class FrameReceiver:
         assert self._own is not None
         old, pool = self._own, self._pool
         more = min(self._need, 2 * len(old)) - len(old) if self.have == len(old) else 0
-        if not pool.may_grow(self, more):
+        if not pool.may_grow(self, len(old) + more if more else 0):  # both are there while one is copied
             if not self.waiting:
                 self.waiting = True
                 self.pause(True)

@@ -22,8 +22,10 @@ import struct
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from broker.net.costly import SLICE_SECONDS
+from broker.net.dispatch import GENERAL_BYTES_MAX, ONLY_PRODUCE
 from broker.net.hub import log
 from broker.net.misdial import recognise
+from protocol.api_keys import ApiKey, api_name
 from runtime.files import FileRegion
 from runtime.outgoing import Outgoing
 from runtime.receive import FrameReceiver
@@ -316,9 +318,10 @@ class Connection(asyncio.BufferedProtocol):
             at = have
         elif self.waiting is None and not self.full and have - at >= 4:
             size = SIZE.unpack_from(buf, at)[0]
-            if size < FRAME_BYTES_MIN or size > self.hub.max_frame_bytes:
-                self._refuse_size(size, bytes(buf[at : min(have, at + 32)]))
-                at = have
+            if size < FRAME_BYTES_MIN or size > GENERAL_BYTES_MAX:
+                start = bytes(buf[at : min(have, at + 32)])
+                if self._refuse_size(size, start):
+                    at = have
         receiver.keep(at)
         self._holding = at < have
         if self._holding and (self.waiting is not None or self.full) and have - at > PATIENT_BYTES:
@@ -459,15 +462,24 @@ class Connection(asyncio.BufferedProtocol):
             else f"{self.peer_ip}:{self.peer_port}"
         )
 
-    def _refuse_size(self, size: int, start: bytes) -> None:
+    def _refuse_size(self, size: int, start: bytes) -> bool:
+        """Close if no request may have this size; `start` begins with the size."""
+        limit = self.hub.max_frame_bytes
+        if FRAME_BYTES_MIN <= size <= limit:
+            api = int.from_bytes(start[4:6], "big", signed=True)
+            if len(start) < 6 or api == ApiKey.PRODUCE:
+                return False
+            self.close(f"{api_name(api)} announced {size} bytes; {ONLY_PRODUCE}")
+            return True
         known = recognise(start)
         if known is None:
             self.close(
                 f"a frame announced {size} bytes, which is not between {FRAME_BYTES_MIN} and "
-                f"{self.hub.max_frame_bytes} (socket.request.max.bytes)"
+                f"{limit} (socket.request.max.bytes)"
             )
-            return
+            return True
         name, answer = known
         if answer:
             self.out.append(answer)
         self.close(f"this looks like {name}; the port speaks the plain Kafka protocol")
+        return True

@@ -20,7 +20,7 @@ from broker.net.answers import frame_answer
 from broker.net.failures import failure_answer
 from broker.net.hub import log
 from protocol import messages as m
-from protocol.api_keys import ApiKey
+from protocol.api_keys import ApiKey, api_name
 from protocol.errors import ErrorCode, MalformedMessage
 from protocol.headers import RequestHeader, decode_request_header
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from broker.net.connection import Connection
 
 BIG_BODY_BYTES = 64 << 10  # decoded in a thread, so that hostile bodies do not hold the loop
+GENERAL_BYTES_MAX = 16 << 20  # of a request other than Produce: decoding multiplies its size
+ONLY_PRODUCE = f"only Produce may have more than {GENERAL_BYTES_MAX}"
 
 
 class HotHandler(Protocol):
@@ -95,6 +97,11 @@ class Dispatcher:
         served = hot if hot is not None else self._table.get(key)
         if served is None or not served.min_version <= version <= served.max_version:
             return self._unsupported(connection, buf, at, end, key, version)
+        if end - at > GENERAL_BYTES_MAX and key != ApiKey.PRODUCE:
+            connection.close(
+                f"{self._named(buf, at, end, key, version)} has {end - at} bytes; {ONLY_PRODUCE}"
+            )
+            return True
         try:
             header, body = decode_request_header(buf, at + 4, end)
             if hot is not None:
@@ -257,11 +264,3 @@ class Dispatcher:
         length = int.from_bytes(buf[at + 12 : min(end, at + 14)], "big", signed=True)
         client = bytes(buf[at + 14 : min(end, at + 14 + max(length, 0), at + 14 + 100)])
         return f"{api_name(key)} v{version} from client {client.decode('utf-8', 'replace')!r}"
-
-
-def api_name(key: int) -> str:
-    """The API's name as Kafka writes it, or its number."""
-    try:
-        return "".join(part.capitalize() for part in ApiKey(key).name.split("_"))
-    except ValueError:
-        return f"API {key}"

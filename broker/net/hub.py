@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ottla.network")
 
-# For all unfinished requests together; what the allocator adds to it stays below 256 MiB in all.
-UNFINISHED_BYTES = 192 << 20
+# For all unfinished requests together. The oldest may take more while it is copied to a larger buffer; with
+# that, and what the allocator adds, it stays below 256 MiB in all.
+UNFINISHED_BYTES = 160 << 20
 
 
 class Hub:

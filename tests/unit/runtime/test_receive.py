@@ -145,6 +145,44 @@ def test_memory_follows_the_bytes_that_arrived_and_not_the_announced_size():
     assert pool.held_bytes == 0
 
 
+def test_a_few_bytes_cost_a_few_bytes():
+    pool = ReceivePool(LoopStub())
+    client = Client(pool)
+    client.feed(struct.pack(">i", 90 << 20))
+    assert pool.held_bytes == 4
+    arrived = 4
+    for _ in range(100):
+        client.feed(bytes(100))
+        arrived += 100
+        assert pool.held_bytes <= receive.FIRST_STEP_TIMES * arrived
+    client.receiver.close()
+    assert pool.held_bytes == 0
+
+
+def test_a_complete_frame_counts_until_it_is_handled():
+    pool = ReceivePool(LoopStub())
+    client = Client(pool, limit=0)
+    client.feed(frame(bytes(400_000)))
+    assert pool.held_bytes >= 400_004
+    client.receiver.again()
+    client.receiver.keep(400_004)
+    assert pool.held_bytes == 0
+
+
+def test_all_together_stay_within_the_budget_while_buffers_are_copied():
+    pool = ReceivePool(LoopStub(), budget_bytes=4 << 20)
+    clients = [Client(pool) for _ in range(8)]
+    left = [frame(bytes(1_500_000)) for _ in clients]
+    most = 0
+    for _ in range(200):
+        for i, client in enumerate(clients):
+            if not client.paused and left[i]:
+                left[i] = client.feed(left[i][:100_000]) + left[i][100_000:]
+                most = max(most, pool.held_bytes)
+    assert most <= 4 << 20
+    assert [len(client.frames) for client in clients] == [1] * 8
+
+
 def test_an_idle_connection_holds_nothing():
     pool = ReceivePool(LoopStub())
     client = Client(pool)
