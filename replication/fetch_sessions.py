@@ -23,8 +23,8 @@ NO_SESSION = 0
 MAX_EPOCH = (1 << 31) - 1
 EVICTION_MS = 120_000
 DEFAULT_SLOTS = 1000
-WATCHES_MAX = 1_000_000
-"""Entries in all sessions together: about 250 bytes each. Kafka bounds the sessions, but not their size."""
+WATCHES_MAX = 400_000
+"""Entries in all sessions together: about 450 bytes each. Kafka bounds the sessions, but not their size."""
 
 
 class Kind(Enum):

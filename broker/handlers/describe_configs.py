@@ -5,12 +5,16 @@ metrics subscription, which need not exist; others 42. v0 tells only whether a v
 source and, on request, all synonyms, the effective one first; v3+ the type and, on request, what a key is
 for. Values of passwords, and of keys that nobody knows, are never shown. Keys that 4.0 dropped, and internal
 ones, are listed where they are set.
+
+A broker has 300 settings, so that a short request asks for much: a resource that is named twice is answered
+once, and many of them are described with pauses for others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final
 
 from broker.config import documentation
 from broker.config.broker_config import ConfigSource, Synonym
@@ -28,6 +32,8 @@ from replication.metadata.configs import ConfigResource, ConfigType
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 4
 
+_AT_ONCE: Final = 20  # resources between two pauses: up to 50 ms
+
 _Asked = m.DescribeConfigsRequest.DescribeConfigsResource
 _Entry = m.DescribeConfigsResponse.DescribeConfigsResourceResult
 _TEXTS: Final[dict[int, Callable[[str], str | None]]] = {
@@ -37,9 +43,24 @@ _TEXTS: Final[dict[int, Callable[[str], str | None]]] = {
 }
 
 
-def handle(ctx: BrokerContext, request: Request[m.DescribeConfigsRequest]) -> m.DescribeConfigsResponse:
-    """One result for each resource."""
-    return m.DescribeConfigsResponse(results=[_result(ctx, each, request) for each in request.body.resources])
+def handle(
+    ctx: BrokerContext, request: Request[m.DescribeConfigsRequest]
+) -> m.DescribeConfigsResponse | Coroutine[Any, Any, m.DescribeConfigsResponse]:
+    """One result for each resource; a coroutine where they are many."""
+    asked = list({(each.resource_type, each.resource_name): each for each in request.body.resources}.values())
+    if len(asked) > _AT_ONCE:
+        return _describe_many(ctx, asked, request)
+    return m.DescribeConfigsResponse(results=[_result(ctx, each, request) for each in asked])
+
+
+async def _describe_many(
+    ctx: BrokerContext, asked: Sequence[_Asked], request: Request[m.DescribeConfigsRequest]
+) -> m.DescribeConfigsResponse:
+    response = m.DescribeConfigsResponse()
+    for at in range(0, len(asked), _AT_ONCE):
+        response.results += [_result(ctx, each, request) for each in asked[at : at + _AT_ONCE]]
+        await asyncio.sleep(0)
+    return response
 
 
 def _result(

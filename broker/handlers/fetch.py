@@ -19,6 +19,7 @@ from broker.handlers.fetch_answers import encode_fetch
 from broker.handlers.fetch_old_formats import to_old_format, unsupported_zstd
 from broker.handlers.fetch_shapes import FetchShape
 from broker.handlers.leader_hints import Endpoint, current_leader, endpoints_of
+from broker.net.connection import SHAPE_BYTES_MAX
 from broker.net.hub import log
 from protocol import messages as m
 from protocol.api_keys import ApiKey
@@ -276,7 +277,8 @@ class FetchHandler:
         look next time."""
         partition = self._context.replicas.wanted_partition(wanted)
         if (
-            not isinstance(partition, Partition)
+            end - at > SHAPE_BYTES_MAX
+            or not isinstance(partition, Partition)
             or not partition.is_leader
             or request.session_id != 0
             or request.session_epoch != NO_SESSION_EPOCH

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from broker.net.costly import SLICE_SECONDS
 from broker.net.dispatch import GENERAL_BYTES_MAX, ONLY_PRODUCE
-from broker.net.hub import log
+from broker.net.hub import SHAPES_IN_ALL_MAX, log
 from broker.net.misdial import recognise
 from protocol.api_keys import ApiKey, api_name
 from runtime.files import FileRegion
@@ -41,6 +41,7 @@ ANSWER_BYTES = 256 << 10  # answers held back to leave together
 FRAME_BYTES_MIN = 8  # API key, version, correlation id
 PATIENT_BYTES = 32 << 10  # so much may wait behind a request without a pause of reading
 SHAPES_MAX = 128  # remembered request shapes of a connection
+SHAPE_BYTES_MAX = 1024  # of a request that is worth remembering, without its records
 
 
 class Waiting(Protocol):
@@ -160,7 +161,7 @@ class Connection(asyncio.BufferedProtocol):
         self._receiver.close()
         if self._outgoing is not None:
             self._outgoing.close()
-        self._last = self._shapes = self._lengths = None
+        self.forget_shapes()
         self.listener.disconnected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -295,9 +296,17 @@ class Connection(asyncio.BufferedProtocol):
         return None
 
     def remember(self, shape: Shape) -> None:
-        """Keep a shape for the requests to come."""
-        if self._shapes is None or self._lengths is None or len(self._shapes) >= SHAPES_MAX:
+        """Keep a shape for the requests to come, unless it is too large."""
+        if len(shape.before) > SHAPE_BYTES_MAX:
+            return
+        hub = self.hub
+        if self._shapes is not None and (len(self._shapes) >= SHAPES_MAX or hub.shapes >= SHAPES_IN_ALL_MAX):
+            hub.shapes -= len(self._shapes)
+            self._shapes = None
+        if self._shapes is None or self._lengths is None:
             self._shapes, self._lengths = {}, {}
+        if (shape.api, shape.before) not in self._shapes:
+            hub.shapes += 1
         self._shapes[shape.api, shape.before] = shape
         self._lengths[shape.api, len(shape.before)] = None
         if self._last is not None:
@@ -307,6 +316,8 @@ class Connection(asyncio.BufferedProtocol):
     def forget_shapes(self) -> None:
         """Drop the memo: it may be wrong, or the connection has gone quiet."""
         self._generation = self.hub.generation
+        if self._shapes is not None:
+            self.hub.shapes -= len(self._shapes)
         self._last = self._shapes = self._lengths = None
 
     # -- what cannot be served yet

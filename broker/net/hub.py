@@ -28,6 +28,7 @@ log = logging.getLogger("ottla.network")
 # For all unfinished requests together. The oldest may take more while it is copied to a larger buffer; with
 # that, and what the allocator adds, it stays below 256 MiB in all.
 UNFINISHED_BYTES = 160 << 20
+SHAPES_IN_ALL_MAX = 64_000  # of about 1.2 KB; beyond it a connection that has any begins anew
 
 
 class Hub:
@@ -45,6 +46,7 @@ class Hub:
         "max_frame_bytes",
         "receiving",
         "serving",
+        "shapes",
         "shared",
         "shared_view",
         "tick",
@@ -64,6 +66,7 @@ class Hub:
         self.limits = limits
         self.max_frame_bytes = max_frame_bytes
         self.generation = 0
+        self.shapes = 0  # remembered by all connections
         self.serving = False  # frames of a connection lie in the shared buffer: no other may use it
         self.tick = 0  # raised by the idle sweep; connections note the tick they last heard something in
         self.connections: dict[Connection, None] = {}

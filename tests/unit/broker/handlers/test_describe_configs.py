@@ -163,3 +163,13 @@ def test_a_metrics_subscription_has_defaults_whether_it_exists_or_not(broker: Ha
     entry = by_name(describe(broker, 16, "m", ["metrics"]))["metrics"]
     assert (entry.value, entry.config_source, entry.read_only, entry.is_sensitive) == ("a,b", 7, False, False)
     assert [(s.name, s.value, s.source) for s in entry.synonyms] == [("metrics", "a,b", 7)]
+
+
+def test_a_resource_that_is_named_often_is_answered_once_and_many_are_all_answered(
+    broker: HandlerBroker,
+) -> None:
+    names = ["gone-0", *[f"gone-{i}" for i in range(50)]] * 3
+    asked = [Request.DescribeConfigsResource(resource_type=TOPIC, resource_name=name) for name in names]
+    results = broker.call(Request(resources=asked), 4).results
+    assert [each.resource_name for each in results] == [f"gone-{i}" for i in range(50)]
+    assert {each.error_code for each in results} == {3}

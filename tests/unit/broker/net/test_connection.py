@@ -2,6 +2,8 @@ import itertools
 
 import pytest
 
+from broker.net import connection
+from broker.net.dispatch import GENERAL_BYTES_MAX
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from tests.support.net_broker import decode, fetch_request, frame, produce_request
@@ -200,3 +202,61 @@ def test_a_client_with_many_requests_lets_others_have_their_turn(broker, client)
     assert [correlation_id for correlation_id, _ in client.answers()] == [0]
     broker.run()
     assert [correlation_id for correlation_id, _ in client.answers()] == [1, 2, 3, 4]
+
+
+def produce(partition, correlation_id, client_id="test"):
+    return frame(produce_request("orders", partition, [b"x"]), 7, correlation_id, client_id)
+
+
+def test_remembered_shapes_are_counted_over_all_connections(broker):
+    one, other = broker.connect(), broker.connect()
+    for partition in range(3):
+        one.send(produce(partition, partition))
+        other.send(produce(partition, partition))
+        broker.end_turn()
+    assert broker.hub.shapes == 6
+    one.lose()
+    assert broker.hub.shapes == 3
+    broker.hub.forget_shapes()
+    other.send(versions(9))
+    assert broker.hub.shapes == 0
+
+
+def test_a_connection_begins_anew_when_all_have_too_many_shapes(broker, client, monkeypatch):
+    monkeypatch.setattr(connection, "SHAPES_IN_ALL_MAX", 2)
+    for i in range(3):
+        client.send(produce(i, i))
+        broker.end_turn()
+    assert broker.hub.shapes == 1
+    client.send(produce(2, 7))
+    broker.end_turn()
+    assert [correlation_id for correlation_id, _ in client.answers()] == [0, 1, 2, 7]
+
+
+def test_large_requests_are_served_and_not_remembered(broker, client):
+    long_name = "c" * connection.SHAPE_BYTES_MAX
+    client.send(produce(0, 1, long_name))
+    client.send(frame(fetch_request("orders", {0: 0}), 10, 2, long_name))
+    broker.end_turn()
+    assert [correlation_id for correlation_id, _ in client.answers()] == [1, 2]
+    assert broker.hub.shapes == 0
+
+
+def announced(size, api):
+    return size.to_bytes(4, "big") + api.to_bytes(2, "big") + bytes(6)
+
+
+def test_only_produce_may_have_more_than_16_mib(broker, caplog):
+    broker.hub.max_frame_bytes = 2 * GENERAL_BYTES_MAX
+    allowed = [
+        announced(GENERAL_BYTES_MAX, ApiKey.METADATA),
+        announced(GENERAL_BYTES_MAX + 1, ApiKey.PRODUCE),
+        announced(GENERAL_BYTES_MAX + 1, ApiKey.METADATA)[:4],  # which API it is has yet to come
+    ]
+    for data in allowed:
+        client = broker.connect()
+        client.send(data)
+        assert not client.connection.closed
+    client.send(announced(0, ApiKey.METADATA)[4:])
+    assert client.connection.closed
+    assert "Metadata announced 16777217 bytes" in caplog.text
