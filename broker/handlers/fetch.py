@@ -12,6 +12,7 @@ session and in a bucket of deadlines.
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,6 +41,8 @@ HINTS_FROM: Final = 16
 SHAPES_FROM: Final = 10  # before, zstd batches have to be looked for
 SESSIONS_FROM: Final = 7
 CONVERTED_UPTO: Final = 3
+CONVERTED_BYTES: Final = 4 << 20  # of an answer, before its conversion; it and the result lie in memory
+CONVERSIONS_AT_ONCE: Final = 2
 NO_SESSION_EPOCH: Final = -1
 INT32_MAX: Final = 2**31 - 1
 
@@ -95,11 +98,12 @@ class FetchHandler:
     min_version = 0
     max_version = 18
 
-    __slots__ = ("_context", "_max_bytes", "sessions")
+    __slots__ = ("_context", "_conversions", "_max_bytes", "sessions")
 
     def __init__(self, context: BrokerContext, sessions: FetchSessions) -> None:
         self._context = context
         self.sessions = sessions
+        self._conversions = asyncio.Semaphore(CONVERSIONS_AT_ONCE)
         self._max_bytes = context.config.integer("fetch.max.bytes")
 
     def serve(
@@ -158,6 +162,8 @@ class FetchHandler:
     def _params(self, version: int, request: m.FetchRequest) -> FetchParams:
         replica_id = request.replica_id if version < 15 else request.replica_state.replica_id
         limit = request.max_bytes if version > 2 else INT32_MAX
+        if version <= CONVERTED_UPTO:
+            limit = min(limit, CONVERTED_BYTES)
         return FetchParams(
             version=version,
             max_wait_ms=request.max_wait_ms,
@@ -245,16 +251,21 @@ class FetchHandler:
     ) -> None:
         version = header.api_version
         try:
-            for row, max_bytes in limits:
-                data = await connection.hub.env.run_blocking(
-                    to_old_format, row.data, row.wanted.fetch_offset, version, max_bytes
-                )
-                if isinstance(data, ErrorCode):
-                    _fail(row, data)
-                else:
-                    row.data, row.length = data, len(data)
-            if not connection.closed:
-                self._send(connection, header, rows, ErrorCode.NONE, 0, [])
+            async with self._conversions:
+                for row, max_bytes in limits:
+                    data = await connection.hub.env.run_blocking(
+                        to_old_format, row.data, row.wanted.fetch_offset, version, max_bytes
+                    )
+                    if isinstance(data, ErrorCode):
+                        _fail(row, data)
+                    else:
+                        row.data, row.length = data, len(data)
+                if not connection.closed:
+                    self._send(connection, header, rows, ErrorCode.NONE, 0, [])
+                    connection.flush()
+        except BaseException:
+            connection.shut()  # an answer is missing: nothing behind it may be answered
+            raise
         finally:
             if not connection.closed:
                 connection.resume()

@@ -25,7 +25,7 @@ from protocol.errors import ErrorCode, InvalidRecords
 from protocol.headers import RequestHeader
 from protocol.primitives import uvarint
 from protocol.records.check import Checked, check_produced_batch, takes_long
-from protocol.records.check_legacy import check_produced_set
+from protocol.records.check_legacy import SET_SIZE_RATIO, check_produced_set
 from replication.delayed_produce import ProducePurgatory
 from replication.partition import ACKS_ALL
 from replication.partition import Partition as Replica
@@ -53,7 +53,7 @@ class Entry:
 
     replica: Replica
     answer: Partition
-    records: memoryview
+    records: memoryview | bytearray
     last_offset: int = -1
 
 
@@ -238,11 +238,11 @@ class ProduceHandler:
                 if isinstance(entry, Entry):
                     state.entries.append(entry)
                     answers.append(entry.answer)
-                    records = entry.records
+                    records, rules = entry.records, entry.replica.log.config.rules()
                     slow = slow or (
-                        takes_long(records, 0, len(records), entry.replica.log.config.rules())
+                        takes_long(records, 0, len(records), rules)
                         if version >= BATCHES_FROM
-                        else len(records) > INLINE_SET_BYTES
+                        else INLINE_SET_BYTES < len(records) <= SET_SIZE_RATIO * rules.max_message_bytes
                     )
                 else:
                     answers.append(entry)
@@ -313,7 +313,7 @@ class ProduceHandler:
 
     def _check_apart(self, connection: Connection, header: RequestHeader, state: ProduceRequestState) -> None:
         for entry in state.entries:
-            entry.records = memoryview(bytes(entry.records))  # the receive buffer is used again meanwhile
+            entry.records = bytearray(entry.records)  # the receive buffer is used again meanwhile
         connection.waiting = IN_THREAD
         connection.hub.env.tasks.spawn(
             f"produce checks of {connection.peer}",
@@ -327,23 +327,21 @@ class ProduceHandler:
         hub = connection.hub
         now_ms = hub.env.clock.now_ms()
         checks: list[Check] = []
-        for entry in state.entries:
-            try:
-                future = hub.env.blocking.submit(_check, entry, version, now_ms)
-            except BlockingBusy:
-                checks.append(lambda entry=entry: _busy(entry))  # type: ignore[misc]
-                continue
-            try:
-                checked = await future
-            except InvalidRecords as error:
-                checks.append(lambda error=error: _raise(error))  # type: ignore[misc]
-            else:
-                checks.append(lambda checked=checked: checked)  # type: ignore[misc]
         try:
+            for entry in state.entries:
+                try:
+                    checked = await hub.env.blocking.submit(_check_or_error, entry, version, now_ms)
+                except BlockingBusy:
+                    checks.append(lambda entry=entry: _busy(entry))  # type: ignore[misc]
+                    continue
+                checks.append(lambda checked=checked: _taken(checked))  # type: ignore[misc]
             now_ms = hub.turn.open()
             for entry, check in zip(state.entries, checks, strict=True):
                 state.stage(entry, check, now_ms)
             state.settle()
+        except BaseException:
+            connection.shut()  # an answer is missing: nothing behind it may be answered
+            raise
         finally:
             if not connection.closed:
                 connection.resume()
@@ -394,18 +392,29 @@ def _check(entry: Entry, version: int, now_ms: int) -> Checked | None:
     """Check one partition's records, in memory of their own: the receive buffer is used again before the
     write.
     """
-    batch = bytearray(entry.records)
+    records = entry.records
     rules = entry.replica.log.config.rules()
     if version < BATCHES_FROM:
-        return check_produced_set(batch, 0, len(batch), rules, now_ms)
-    return check_produced_batch(batch, 0, len(batch), rules, now_ms, version)
+        return check_produced_set(records, 0, len(records), rules, now_ms)
+    return check_produced_batch(records, 0, len(records), rules, now_ms, version)
+
+
+def _check_or_error(entry: Entry, version: int, now_ms: int) -> Checked | InvalidRecords | None:
+    """As `_check`; the error without its frames, which hold what was decompressed."""
+    try:
+        return _check(entry, version, now_ms)
+    except InvalidRecords as error:
+        error.__context__ = None
+        return error.with_traceback(None)
+
+
+def _taken(checked: Checked | InvalidRecords | None) -> Checked | None:
+    if isinstance(checked, InvalidRecords):
+        raise checked
+    return checked
 
 
 def _busy(entry: Entry) -> Checked:
     raise AppendRefused(
         ErrorCode.REQUEST_TIMED_OUT, f"too many batches wait to be checked; {entry.replica} took nothing"
     )
-
-
-def _raise(error: InvalidRecords) -> Checked:
-    raise error

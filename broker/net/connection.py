@@ -22,10 +22,8 @@ import struct
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from broker.net.costly import SLICE_SECONDS
-from broker.net.dispatch import GENERAL_BYTES_MAX, ONLY_PRODUCE
+from broker.net.frame_size import FRAME_BYTES_MIN, GENERAL_BYTES_MAX, refusal_of_size
 from broker.net.hub import SHAPES_IN_ALL_MAX, log
-from broker.net.misdial import recognise
-from protocol.api_keys import ApiKey, api_name
 from runtime.files import FileRegion
 from runtime.outgoing import Outgoing
 from runtime.receive import FrameReceiver
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 HEAD = struct.Struct(">iii")  # frame size, API key and version, correlation id
 SIZE = struct.Struct(">i")
 ANSWER_BYTES = 256 << 10  # answers held back to leave together
-FRAME_BYTES_MIN = 8  # API key, version, correlation id
 PATIENT_BYTES = 32 << 10  # so much may wait behind a request without a pause of reading
 SHAPES_MAX = 128  # remembered request shapes of a connection
 SHAPE_BYTES_MAX = 1024  # of a request that is worth remembering, without its records
@@ -159,6 +156,7 @@ class Connection(asyncio.BufferedProtocol):
             waiting, self.waiting = self.waiting, None
             waiting.cancel(self)
         self._receiver.close()
+        self.hub.unread.remove(self)
         if self._outgoing is not None:
             self._outgoing.close()
         self.forget_shapes()
@@ -204,10 +202,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self.full = True
+        self.hub.unread.add(self, self.transport.get_write_buffer_size())
         if self._outgoing is not None:
             self._outgoing.pause_writing()
 
     def resume_writing(self) -> None:
+        self.hub.unread.remove(self)
         if self._outgoing is not None:
             self._outgoing.resume_writing()  # calls `_drained` once nothing waits behind it either
         else:
@@ -331,7 +331,11 @@ class Connection(asyncio.BufferedProtocol):
             size = SIZE.unpack_from(buf, at)[0]
             if size < FRAME_BYTES_MIN or size > GENERAL_BYTES_MAX:
                 start = bytes(buf[at : min(have, at + 32)])
-                if self._refuse_size(size, start):
+                refused = refusal_of_size(size, start, self.hub.max_frame_bytes)
+                if refused is not None:
+                    if refused[1]:
+                        self.out.append(refused[1])
+                    self.close(refused[0])
                     at = have
         receiver.keep(at)
         self._holding = at < have
@@ -451,6 +455,12 @@ class Connection(asyncio.BufferedProtocol):
         )
         self.shut()
 
+    def drop(self, reason: str) -> None:
+        """Close at once, with one line in the log; answers that have not left are lost."""
+        log.warning("Dropping the connection from %s: %s", self.peer, reason)
+        self.closed = True
+        self.transport.abort()
+
     def shut(self) -> None:
         """Close without a line; answers already given still leave."""
         if self.closed:
@@ -472,25 +482,3 @@ class Connection(asyncio.BufferedProtocol):
             if ":" in self.peer_ip
             else f"{self.peer_ip}:{self.peer_port}"
         )
-
-    def _refuse_size(self, size: int, start: bytes) -> bool:
-        """Close if no request may have this size; `start` begins with the size."""
-        limit = self.hub.max_frame_bytes
-        if FRAME_BYTES_MIN <= size <= limit:
-            api = int.from_bytes(start[4:6], "big", signed=True)
-            if len(start) < 6 or api == ApiKey.PRODUCE:
-                return False
-            self.close(f"{api_name(api)} announced {size} bytes; {ONLY_PRODUCE}")
-            return True
-        known = recognise(start)
-        if known is None:
-            self.close(
-                f"a frame announced {size} bytes, which is not between {FRAME_BYTES_MIN} and "
-                f"{limit} (socket.request.max.bytes)"
-            )
-            return True
-        name, answer = known
-        if answer:
-            self.out.append(answer)
-        self.close(f"this looks like {name}; the port speaks the plain Kafka protocol")
-        return True

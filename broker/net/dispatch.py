@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.handlers.request import Request
 from broker.net.answers import frame_answer
+from broker.net.big_bodies import BIG_BODY_BYTES, BigBodies
 from broker.net.failures import failure_answer
+from broker.net.frame_size import GENERAL_BYTES_MAX, ONLY_PRODUCE
 from broker.net.hub import log
 from protocol import messages as m
 from protocol.api_keys import ApiKey, api_name
@@ -28,10 +30,6 @@ if TYPE_CHECKING:
     from broker.context import BrokerContext
     from broker.handlers.table import Handler
     from broker.net.connection import Connection
-
-BIG_BODY_BYTES = 64 << 10  # decoded in a thread, so that hostile bodies do not hold the loop
-GENERAL_BYTES_MAX = 16 << 20  # of a request other than Produce: decoding multiplies its size
-ONLY_PRODUCE = f"only Produce may have more than {GENERAL_BYTES_MAX}"
 
 
 class HotHandler(Protocol):
@@ -72,12 +70,13 @@ BUSY = _Busy()
 class Dispatcher:
     """One for a broker."""
 
-    __slots__ = ("_context", "_hot", "_table")
+    __slots__ = ("_big_bodies", "_context", "_hot", "_table")
 
     def __init__(
         self, context: BrokerContext, table: Mapping[ApiKey, Handler], hot: Mapping[ApiKey, HotHandler]
     ) -> None:
         self._context = context
+        self._big_bodies = BigBodies()
         self._table: dict[int, Handler] = {int(key): handler for key, handler in table.items()}
         self._hot: dict[int, HotHandler] = {int(key): handler for key, handler in hot.items()}
 
@@ -110,6 +109,8 @@ class Dispatcher:
                 connection.hub.turn.flush()  # what this client wrote before, it sees now
             handler = self._table[key]
             if end - body > BIG_BODY_BYTES:
+                if not self._big_bodies.enter(connection):
+                    return False
                 self._in_task(
                     connection, header, self._decode_apart(connection, handler, header, bytes(buf[body:end]))
                 )
@@ -176,6 +177,9 @@ class Dispatcher:
     async def _guarded(self, connection: Connection, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
+        except BaseException:
+            connection.shut()  # an answer is missing: nothing behind it may be answered
+            raise
         finally:
             if connection.waiting is BUSY:
                 connection.resume()
@@ -201,6 +205,8 @@ class Dispatcher:
             client = f"{api_name(header.api_key)} v{header.api_version} from client {header.client_id!r}"
             connection.close(f"{client} does not parse: {error}")
             return
+        finally:
+            self._big_bodies.leave()
         request = self._request(connection, header, body)
         try:
             response = handler.handle(self._context, request)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from broker.net.costly import CostlyTurns
 from broker.net.turn import Turn
+from broker.net.unread import UnreadAnswers
 from replication.deadline_buckets import DeadlineBuckets
 from runtime.receive import ReceivePool
 
@@ -51,6 +52,7 @@ class Hub:
         "shared_view",
         "tick",
         "turn",
+        "unread",
         "worked",
     )
 
@@ -62,6 +64,7 @@ class Hub:
         self.turn = Turn(env.loop, env.clock, self.receiving.recycle)
         self.worked = env.clock.worked
         self.costly_turns = CostlyTurns(env.loop, env.clock)
+        self.unread = UnreadAnswers()
         self.deadlines = DeadlineBuckets(env.loop)
         self.limits = limits
         self.max_frame_bytes = max_frame_bytes

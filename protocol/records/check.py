@@ -60,8 +60,6 @@ def check_produced_batch(
     A bytearray is changed in place; of other buffers a copy is made. Bytes behind the batch that are too few
     for a second one are ignored. Raises InvalidRecords with Kafka's code.
     """
-    if type(buf) is not bytearray:
-        buf, at = bytearray(memoryview(buf)[at : at + size]), 0
     if size < HEADER_SIZE:
         find_batch(buf, at, size)
         raise corrupt("it is shorter than its header")
@@ -73,6 +71,8 @@ def check_produced_batch(
             raise corrupt("it is shorter than its header")
     if base or size > rules.max_message_bytes or attributes & CODEC_MASK == ZSTD:
         _check_front(base, size, attributes, rules, api_version)
+    if type(buf) is not bytearray:
+        buf, at = bytearray(memoryview(buf)[at : at + size]), 0
     if size < _COPY_BYTES:
         computed = crc32c(buf[at + ATTRIBUTES_AT : at + size])
     else:

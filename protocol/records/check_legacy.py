@@ -23,12 +23,19 @@ from protocol.records.rules import KEEP_CODEC, trusted_batch
 from protocol.records.times import RecordErrors
 from protocol.records.walk import invalid
 
+SET_SIZE_RATIO = 4
+
 
 def check_produced_set(buf: Buffer, at: int, size: int, rules: BatchRules, now_ms: int) -> Checked | None:
     """Check the records of a Produce v0-v2 in buf[at : at + size]; None where there is no whole entry.
 
-    Raises InvalidRecords with Kafka's code.
+    Raises InvalidRecords with Kafka's code. A set of more than `SET_SIZE_RATIO` times what a batch may take
+    is refused before it is looked at: no message becomes so much smaller when it is converted.
     """
+    if size > SET_SIZE_RATIO * rules.max_message_bytes:
+        raise too_large(size, rules)
+    if type(buf) is not bytearray:
+        buf, at = bytearray(memoryview(buf)[at : at + size]), 0
     entries = list(batches(buf, at, at + size))
     if not entries:
         return None

@@ -28,8 +28,8 @@ _ZSTD_BLOCKS = 64
 
 def takes_long(buf: Buffer, at: int, size: int, rules: BatchRules) -> bool:
     """Whether the check of the batch in buf[at : at + size] is better done in a thread."""
-    if size < HEADER_SIZE:
-        return False
+    if size < HEADER_SIZE or size > rules.max_message_bytes + HEADER_SIZE:
+        return False  # refused at a glance
     if _COUNT.unpack_from(buf, at + COUNT_AT)[0] > QUICK_RECORDS:
         return True
     codec = buf[at + ATTRIBUTES_AT + 1] & CODEC_MASK

@@ -3,7 +3,7 @@ import itertools
 import pytest
 
 from broker.net import connection
-from broker.net.dispatch import GENERAL_BYTES_MAX
+from broker.net.frame_size import GENERAL_BYTES_MAX
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from tests.support.net_broker import decode, fetch_request, frame, produce_request
