@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
 
 from protocol.uuids import ZERO_UUID
 from runtime.entropy import SeededRandom
@@ -16,6 +16,7 @@ from storage.log_manager import LogManager
 from tests.storage_oracle.filled import CONFIG, fill
 from tests.support.kafka_process import KafkaProcess, run_tool
 from tests.support.logs import START_MS, FixedClock, batch, checked, read_records
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
 TOPIC = "shared.topic-1"
@@ -37,12 +38,28 @@ def produce(broker: KafkaProcess, first: int, count: int, codec: str) -> None:
     assert producer.flush(30) == 0
 
 
+def end_offset(consumer: Consumer) -> int:
+    """Asked again while Kafka, just started, does not lead its partitions yet."""
+    ends: list[int] = []
+
+    def known() -> bool:
+        try:
+            ends.append(consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=20)[1])
+        except KafkaException as error:
+            if not error.args[0].retriable():
+                raise
+        return bool(ends)
+
+    wait_until(known, "Kafka to lead its partition", 30)
+    return ends[0]
+
+
 def consume(broker: KafkaProcess) -> list[Row]:
     """Offset, timestamp, key and value of everything in partition 0."""
     consumer = Consumer(
         {"bootstrap.servers": broker.bootstrap_servers, "group.id": "none", "enable.auto.commit": False}
     )
-    _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=20)
+    end = end_offset(consumer)
     consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
     found: list[Row] = []
     while not found or found[-1][0] < end - 1:
