@@ -24,6 +24,7 @@ HAVE_A_WORKER = ("clients", "packaging", "spark", "tools")
 JAVA_FIXTURES = ("apache_kafka", "either_broker", "apache_kafka_3", "either_old_broker")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks what needs Java, keeps its users on one worker, leaves kcat's tests out where allowed."""
     for item in items:
