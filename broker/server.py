@@ -41,6 +41,7 @@ from replication.fetch_sessions import FetchSessions
 from replication.metadata.cluster_id import ensure_cluster_id
 from replication.metadata.image import EndpointImage, ImageHolder
 from replication.metadata.sqlite_store import FILE_NAME, SqliteStore
+from replication.metadata.store import StoreError
 from replication.replica_manager import ReplicaManager
 from runtime.stalls import StallWatch
 from storage import names
@@ -258,13 +259,17 @@ class Broker:
         for connection in list(self.hub.connections):
             connection.shut()
         await self._env.tasks.aclose()
+        await self._env.blocking.settled()  # what cancelled tasks began goes on, and must not meet the rest
         self.hub.turn.flush()
         if self.logs.online_dirs() and self._opened():
             await self._env.run_blocking(self.logs.close)
         else:
             self.logs.abandon()
         if self._store is not None:
-            await self._store.close()
+            try:
+                await self._store.close()
+            except StoreError as error:  # what it leaves behind goes with the next start
+                log.warning("The metadata store was not closed in good order: %s", error)
 
     def _opened(self) -> bool:
         return any(directory.loaded for directory in self.logs.dirs)

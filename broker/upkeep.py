@@ -9,10 +9,13 @@ fails takes its log directory offline. The intervals are Kafka's: high watermark
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from runtime.blocking import BlockingBusy
 from storage import checkpoints, names
+from storage.errors import StorageError
 from storage.flush_job import FlushJob
 from storage.log_dirs import LogDir
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from runtime.system import Env
     from storage.log_manager import LogManager
     from storage.partition_log import PartitionLog
+
+log = logging.getLogger("ottla.upkeep")
 
 FILES_EVERY_MS = 10_000
 SYNCS_EVERY_MS = 1_000
@@ -60,16 +65,24 @@ class Upkeep:
         every("old producers", PRODUCERS_EVERY_MS, self._expire_producers)
 
     def _every(self, name: str, interval_ms: int, work: Callable[[], Awaitable[None]]) -> None:
+        """Every so often; once if the interval is not above 0, as in Kafka."""
+
         async def repeat() -> None:
             while True:
-                await asyncio.sleep(interval_ms / 1000)
-                await work()
+                await asyncio.sleep(max(interval_ms, 0) / 1000)
+                try:
+                    await work()
+                except (OSError, StorageError, BlockingBusy) as error:
+                    log.warning("Work on %s failed, the next turn tries again: %s", name, error)
+                if interval_ms <= 0:
+                    return
 
         self._env.tasks.spawn(name, repeat())
 
     def _on_loop(self, work: Callable[[], object]) -> Callable[[], Awaitable[None]]:
-        """Recovery points and log starts are written on the loop: truncation and DeleteRecords write them
-        too, and an older state must not replace a newer one.
+        """For recovery points and log starts, which truncation and DeleteRecords write as well.
+
+        All on the loop: an older state must not replace a newer one.
         """
 
         async def run() -> None:
@@ -86,6 +99,8 @@ class Upkeep:
         except OSError as error:
             job.finish(error)
             return
+        except BlockingBusy:
+            return  # nothing was synced: the next job on this log covers it
         job.finish()
         now = self._env.clock.monotonic()
         if now >= self._next_checkpoint:  # so that a start after a kill has less to read
@@ -102,12 +117,15 @@ class Upkeep:
         try:
             await self._env.run_blocking(checkpoints.write_offsets, directory.files, path, offsets)
         except OSError as error:
-            directory.fail(error)
+            directory.checkpoint_failed(error)
 
     async def _remove_files(self) -> None:
         self._logs.delete_old_segments()
         for remove in self._logs.take_doomed():
-            await self._env.run_blocking(remove)
+            try:
+                await self._env.run_blocking(remove)
+            except OSError as error:
+                log.warning("Files of a deleted topic or segment stay until the next start: %s", error)
 
     async def _expire_producers(self) -> None:
         self._logs.expire_producers(self._config.integer("producer.id.expiration.ms"))

@@ -33,26 +33,37 @@ def delete_records(
     """`wanted` are (topic, partition, offset), -1 meaning the high watermark; one result for each, in order.
 
     `persist` writes the start offsets that moved (LogManager.persist_log_starts). Errors: 17 internal topic,
-    3, 6, 56, 1 below zero or beyond the high watermark, 44 the cleanup policy does not delete."""
-    results = [_delete(topic, index, offset, find) for topic, index, offset in wanted]
-    if any(result.error == ErrorCode.NONE for result in results):
+    3, 6, 56 (also where the new start could not be written), 1 below zero or beyond the high watermark, 44
+    the cleanup policy does not delete.
+    """
+    results = [DeletedRecords(topic, index) for topic, index, _ in wanted]
+    moved: list[tuple[DeletedRecords, Partition]] = []
+    for result, (_, _, offset) in zip(results, wanted, strict=True):
+        partition = _delete(result, offset, find)
+        if partition is not None:
+            moved.append((result, partition))
+    if moved:
         persist()
+    for result, partition in moved:
+        directory = partition.log.directory
+        if directory.offline or directory.starts_moved:
+            result.error, result.low_watermark = ErrorCode.KAFKA_STORAGE_ERROR, -1
     return results
 
 
-def _delete(topic: str, index: int, offset: int, find: Find) -> DeletedRecords:
-    result = DeletedRecords(topic, index)
-    if topic_names.is_internal(topic):
+def _delete(result: DeletedRecords, offset: int, find: Find) -> Partition | None:
+    """Move the start of one partition; the partition if that went well."""
+    if topic_names.is_internal(result.topic):
         result.error = ErrorCode.INVALID_TOPIC_EXCEPTION
-        return result
-    partition = find(topic, index)
+        return None
+    partition = find(result.topic, result.index)
     if not isinstance(partition, Partition):
         result.error = partition
-        return result
+        return None
     result.error = partition.check(-1)
     if result.error == ErrorCode.NONE:
         try:
             result.low_watermark = partition.delete_records(offset)
         except StorageError as refused:
             result.error = refused.error
-    return result
+    return partition if result.error == ErrorCode.NONE else None

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 _T = TypeVar("_T")
@@ -28,6 +27,9 @@ class Blocking(Protocol):
     def submit(self, function: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:
         """Start the function; the future ends on the loop. Raises BlockingBusy beyond the bound."""
 
+    async def settled(self) -> None:
+        """Wait for all that was submitted, also for calls whose callers were cancelled: those go on."""
+
     def close(self) -> None:
         """Wait for what has started, drop what has not."""
 
@@ -38,20 +40,25 @@ class ThreadBlocking:
     def __init__(self, loop: asyncio.AbstractEventLoop, max_waiting: int = _MAX_WAITING) -> None:
         self._loop = loop
         self._max_waiting = max_waiting
-        self._waiting = 0
+        self._unfinished: dict[Future[Any], None] = {}
         threads = min(_MAX_THREADS, (os.cpu_count() or 1) + 2)
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="blocking")
 
     def submit(self, function: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:
-        if self._waiting >= self._max_waiting:
-            raise BlockingBusy(f"{self._waiting} calls wait for a thread")
-        self._waiting += 1
-        future = self._loop.run_in_executor(self._executor, partial(function, *args))
-        future.add_done_callback(self._done)
-        return future
+        if len(self._unfinished) >= self._max_waiting:
+            raise BlockingBusy(f"{len(self._unfinished)} calls wait for a thread")
+        work = self._executor.submit(function, *args)
+        self._unfinished[work] = None
+        work.add_done_callback(self._ended)
+        return asyncio.wrap_future(work, loop=self._loop)
 
-    def _done(self, _: asyncio.Future[Any]) -> None:
-        self._waiting -= 1
+    def _ended(self, work: Future[Any]) -> None:
+        """Called on whichever thread ended the work; taking a key out of a dict is one step."""
+        self._unfinished.pop(work, None)
+
+    async def settled(self) -> None:
+        while unfinished := [asyncio.wrap_future(work, loop=self._loop) for work in list(self._unfinished)]:
+            await asyncio.gather(*unfinished, return_exceptions=True)
 
     def close(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)

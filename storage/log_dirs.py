@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 from runtime.files import FileLock, FileLockHeld, FileSystem
 from storage import checkpoints, names
+from storage.append import is_full
 from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory
 
 if TYPE_CHECKING:
@@ -195,6 +196,13 @@ class LogDir:
         if self.on_failure is not None:
             self.on_failure(self)
 
+    def checkpoint_failed(self, error: OSError) -> None:
+        """A checkpoint was not replaced: on a full disk the old one stays, which is safe."""
+        if is_full(error):
+            logger.warning("%s: a checkpoint could not be written: %s", self.path, error)
+        else:
+            self.fail(error)
+
     def background(self, job: FlushJob) -> None:
         """Have a sync done elsewhere; without a helper for it the next flush will do it."""
         if self.on_job is not None:
@@ -214,13 +222,13 @@ class LogDir:
 
     def write_log_starts(self) -> None:
         """Only logs whose start is not simply that of their first segment have an entry."""
-        self.starts_moved = False
         starts = {
             key: log.start_offset
             for key, log in self.logs.items()
             if log.start_offset > log.local.segments.first.base_offset
         }
         checkpoints.write_offsets(self.files, self.path_of(names.LOG_STARTS), starts)
+        self.starts_moved = False
 
     def write_high_watermarks(self) -> None:
         marks = {key: log.high_watermark for key, log in self.logs.items()}

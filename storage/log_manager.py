@@ -318,11 +318,11 @@ class LogManager:
         )
 
     def persist_log_starts(self) -> None:
-        """Write the start offsets of directories where one moved; before DeleteRecords is answered."""
-        self._checkpoint(lambda directory: directory.write_log_starts() if directory.starts_moved else None)
+        """Write the start offsets of directories where one moved; before DeleteRecords is answered.
 
-    def checkpoint_log_starts(self) -> None:
-        self._checkpoint(LogDir.write_log_starts)
+        Where that fails the directory is offline, or its `starts_moved` stays.
+        """
+        self._checkpoint(lambda directory: directory.write_log_starts() if directory.starts_moved else None)
 
     def checkpoint_recovery_points(self) -> None:
         self._checkpoint(LogDir.write_recovery_points)
@@ -335,7 +335,7 @@ class LogManager:
             try:
                 write(directory)
             except OSError as error:
-                directory.fail(error)
+                directory.checkpoint_failed(error)
 
     # --- end ------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@ import asyncio
 
 from broker.config.broker_config import BrokerConfig
 from broker.upkeep import Upkeep
+from runtime.blocking import BlockingBusy
 from storage import checkpoints, names
 from tests.support.net_broker import NetBroker, produce_request
 
@@ -43,3 +44,43 @@ def test_a_disk_that_fails_a_checkpoint_is_taken_out_of_service(tmp_path, monkey
         broker.run(upkeep._checkpoint(names.HIGH_WATERMARKS, lambda log: log.high_watermark))
         assert directory.offline
         monkeypatch.undo()
+
+
+def test_work_that_fails_is_tried_again_and_that_of_no_interval_runs_once(tmp_path):
+    with NetBroker(tmp_path) as broker:
+        ctx, turns, once = broker.ctx, [], []
+
+        async def until_tried_again():
+            third = asyncio.Event()
+
+            async def work():
+                turns.append(len(turns))
+                if len(turns) == 3:
+                    third.set()
+                raise (OSError(28, "No space left on device"), BlockingBusy("busy"), OSError())[
+                    len(turns) % 3
+                ]
+
+            async def note():
+                once.append(True)
+
+            upkeep = Upkeep(ctx.env, ctx.config, ctx.logs)
+            upkeep._every("something that is done once", 0, note)
+            upkeep._every("something that fails", 1, work)
+            async with asyncio.timeout(10):
+                await third.wait()
+
+        broker.run(until_tried_again())
+        assert once == [True]
+
+
+def test_a_file_that_cannot_be_removed_keeps_no_other_from_going(tmp_path, monkeypatch):
+    with NetBroker(tmp_path) as broker:
+        ctx, gone = broker.ctx, []
+
+        def stays():
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(ctx.logs, "take_doomed", lambda: [stays, lambda: gone.append("second")])
+        broker.run(Upkeep(ctx.env, ctx.config, ctx.logs)._remove_files())
+        assert gone == ["second"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from protocol.errors import ErrorCode
@@ -87,3 +89,17 @@ def test_the_new_start_survives_a_crash():
         assert second.replicas.get("t", 0).log.start_offset == 3
 
     asyncio.run(main())
+
+
+def test_a_start_that_is_not_on_disk_is_not_acknowledged():
+    async def story(broker):
+        await broker.create("t")
+        produce(broker.replicas.get("t", 0), 5)
+        broker.files.fail_next("write", errno.ENOSPC, "log-start-offset-checkpoint")
+        assert delete(broker, ("t", 0, 3), ("u", 0, 0)) == [
+            (ErrorCode.KAFKA_STORAGE_ERROR, -1),
+            (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
+        ]
+        assert delete(broker, ("t", 0, 3)) == [(ErrorCode.NONE, 3)]  # there is room again
+
+    on_broker(story)

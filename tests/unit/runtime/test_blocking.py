@@ -34,3 +34,28 @@ def test_refuses_work_beyond_the_bound_and_takes_it_again_later():
         blocking.close()
 
     asyncio.run(main())
+
+
+def test_settled_waits_for_calls_whose_callers_were_cancelled():
+    async def main() -> None:
+        blocking = ThreadBlocking(asyncio.get_running_loop())
+        started, gate, ended = threading.Event(), threading.Event(), threading.Event()
+
+        def work() -> None:
+            started.set()
+            gate.wait(10)
+            ended.set()
+
+        call = blocking.submit(work)
+        started.wait(10)
+        call.cancel()
+        settled = asyncio.ensure_future(blocking.settled())
+        await asyncio.sleep(0)
+        assert not settled.done()
+        gate.set()
+        await settled
+        assert ended.is_set()
+        await blocking.settled()  # with nothing to wait for
+        blocking.close()
+
+    asyncio.run(main())

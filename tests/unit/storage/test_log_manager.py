@@ -195,6 +195,22 @@ def test_start_offsets_survive_a_kill_after_they_were_persisted():
     assert (again.start_offset, read_offsets(again)) == (1, [1])
 
 
+def test_a_full_disk_keeps_old_checkpoints_and_a_failing_one_is_taken_out_of_service():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    append(manager.get_or_create("t", 0, TOPIC_ID), batch(1))
+    manager.checkpoint_high_watermarks()
+    before = files.read_bytes("/logs/replication-offset-checkpoint")
+    append(manager.get("t", 0), batch(1))
+    files.fail_next("write", errno.ENOSPC, "replication-offset-checkpoint")
+    manager.checkpoint_high_watermarks()
+    assert not manager.dirs[0].offline
+    assert files.read_bytes("/logs/replication-offset-checkpoint") == before
+    files.fail_next("write", errno.EIO, "replication-offset-checkpoint")
+    manager.checkpoint_high_watermarks()
+    assert manager.dirs[0].offline
+
+
 def test_segments_below_the_start_go_with_their_snapshots():
     files, clock = SimFileSystem(), FixedClock()
     manager = open_manager(files, config=LogConfig(segment_bytes=2 * ONE), clock=clock)
