@@ -57,9 +57,7 @@ def test_work_that_fails_is_tried_again_and_that_of_no_interval_runs_once(tmp_pa
                 turns.append(len(turns))
                 if len(turns) == 3:
                     third.set()
-                raise (OSError(28, "No space left on device"), BlockingBusy("busy"), OSError())[
-                    len(turns) % 3
-                ]
+                raise OSError(28, "No space left on device") if len(turns) == 1 else BlockingBusy("busy")
 
             async def note():
                 once.append(True)

@@ -95,7 +95,7 @@ def test_a_start_that_is_not_on_disk_is_not_acknowledged():
     async def story(broker):
         await broker.create("t")
         produce(broker.replicas.get("t", 0), 5)
-        broker.files.fail_next("write", errno.ENOSPC, "log-start-offset-checkpoint")
+        broker.files.fail_next("append", errno.ENOSPC, "log-start-offset-checkpoint")
         assert delete(broker, ("t", 0, 3), ("u", 0, 0)) == [
             (ErrorCode.KAFKA_STORAGE_ERROR, -1),
             (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),

@@ -202,11 +202,11 @@ def test_a_full_disk_keeps_old_checkpoints_and_a_failing_one_is_taken_out_of_ser
     manager.checkpoint_high_watermarks()
     before = files.read_bytes("/logs/replication-offset-checkpoint")
     append(manager.get("t", 0), batch(1))
-    files.fail_next("write", errno.ENOSPC, "replication-offset-checkpoint")
+    files.fail_next("append", errno.ENOSPC, "replication-offset-checkpoint")
     manager.checkpoint_high_watermarks()
     assert not manager.dirs[0].offline
     assert files.read_bytes("/logs/replication-offset-checkpoint") == before
-    files.fail_next("write", errno.EIO, "replication-offset-checkpoint")
+    files.fail_next("append", errno.EIO, "replication-offset-checkpoint")
     manager.checkpoint_high_watermarks()
     assert manager.dirs[0].offline
 
