@@ -88,6 +88,11 @@ def many_elements(path: str, count: int) -> MalformedMessage:
     )
 
 
+def long_fields(path: str, size: int) -> MalformedMessage:
+    """The failure for more bytes in strings and byte fields than a message may hold."""
+    return MalformedMessage(f"{path} of {size} bytes exceeds the cap on strings and bytes of a message")
+
+
 def many_tags(path: str, count: int) -> MalformedMessage:
     """The failure for more tagged fields than a message may hold."""
     return MalformedMessage(f"{path}: {count} tagged fields exceed the cap on tagged fields")

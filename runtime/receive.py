@@ -4,8 +4,9 @@ All connections of a loop read into one buffer, because nothing else runs betwee
 `buffer_updated`. What is left of a read after the complete frames were handled is kept by its connection: a
 small rest as `bytes`, an unfinished frame of more than 32 KiB, once 4 KiB of it are there, in a buffer of its
 own, into which the rest of it is then read without another copy. That buffer grows with the bytes that have
-arrived, first step at most 256 KiB and eight times of them, then doubling, and never by the size the frame
-announces; a spare buffer of the right size, which is memory that exists already, is taken whole.
+arrived, first step at most 256 KiB and eight times of them, then doubling (large ones in place), and never
+by the size the frame announces; a spare buffer of the right size, which is memory that exists already, is
+taken whole.
 
 Unfinished frames, and finished ones that wait to be handled, share a budget. Half of it is for the oldest
 unfinished frame, which is always read on. When the other half is used up the others stand still, and frames
@@ -33,6 +34,7 @@ OWN_BUFFER_AFTER_BYTES = 4 << 10  # once so many are there: four bytes shall not
 FIRST_STEP_BYTES = 256 << 10
 FIRST_STEP_TIMES = 8
 BUDGET_BYTES = 256 << 20
+IN_PLACE_FROM_BYTES = 8 << 20  # larger buffers are not copied when they grow
 ROUND_BYTES = 64 << 10  # sizes of new buffers, so that a spare one fits the next frame of the same kind
 SPARE_BYTES = 32 << 20
 SPARE_COUNT = 64
@@ -41,6 +43,7 @@ STALL_CHECK_SECONDS = 1.0
 STALL_PROGRESS_BYTES = 64 << 10  # a frame that got less than this in a check's time may be given up
 
 _SIZE = struct.Struct(">i")
+_ZEROS = bytes(64 << 10)
 
 
 class ReceivePool:
@@ -140,6 +143,7 @@ class FrameReceiver:
         "_own_view",
         "_pool",
         "_rest",
+        "_size",
         "buffer",
         "have",
         "max_frame_bytes",
@@ -169,6 +173,7 @@ class FrameReceiver:
         self._rest = b""
         self._own: bytearray | None = None
         self._own_view = pool.shared_view
+        self._size = 0  # that a large buffer is to have at the next read
         self._need = 0  # size of the unfinished frame with its length field
 
     @property
@@ -179,6 +184,8 @@ class FrameReceiver:
     def get_buffer(self) -> memoryview:
         """Where the next read goes."""
         if self._own is not None:
+            if self.have == len(self._own):
+                self._lengthen()
             return self._own_view[self.have : self._need]
         pool, rest = self._pool, len(self._rest)
         if pool.held_bytes >= pool.budget_bytes // 2:
@@ -264,7 +271,7 @@ class FrameReceiver:
         pool.held_bytes -= len(self._rest)
         self._rest = b""
         if self._own is not None:
-            pool.held_bytes -= len(self._own)
+            pool.held_bytes -= max(self._size, len(self._own))
             self._own = None
             self._own_view = pool.shared_view
             self.waiting = False
@@ -289,23 +296,37 @@ class FrameReceiver:
         self._own = pool.take(need, have if scarce else step)
         self._own_view = memoryview(self._own)
         self._own_view[:have] = self.view[at:end]
-        self.have, self._need = have, need
+        self.have, self._need, self._size = have, need, 0
         self.seen_bytes = -STALL_PROGRESS_BYTES
         pool.held_bytes += len(self._own)
         pool.started(self)
         if have == len(self._own) or scarce:
             self._grow()
 
+    def _lengthen(self) -> None:
+        """Bring a large buffer to the size that `_grow` planned. Nothing looks into it before a read."""
+        own = self._own
+        assert own is not None
+        self._own_view.release()
+        while len(own) < self._size:
+            own += _ZEROS[: self._size - len(own)]
+        self._own_view = memoryview(own)
+
     def _grow(self) -> None:
         assert self._own is not None
         old, pool = self._own, self._pool
-        more = min(self._need, 2 * len(old)) - len(old) if self.have == len(old) else 0
-        if not pool.may_grow(self, len(old) + more if more else 0):  # both are there while one is copied
+        more = min(self._need, 2 * len(old)) - len(old) if self.have == len(old) >= self._size else 0
+        in_place = len(old) >= IN_PLACE_FROM_BYTES
+        copied = 0 if in_place else len(old)  # the old and the new are both there while it is copied
+        if not pool.may_grow(self, copied + more if more else 0):
             if not self.waiting:
                 self.waiting = True
                 self.pause(True)
             return
-        if more:
+        if more and in_place:
+            self._size = len(old) + more
+            pool.held_bytes += more
+        elif more:
             new = pool.take(self._need, 2 * len(old))
             view = memoryview(new)
             view[: self.have] = self._own_view[: self.have]

@@ -24,6 +24,7 @@ from typing import Protocol
 from protocol.errors import ErrorCode, InvalidRecords
 from protocol.records import lz4_frame, xerial
 from protocol.records.crc import Buffer
+from protocol.records.varints import BadVarint, read_varint
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -112,11 +113,19 @@ def record_blocks(
         else:
             yield chunk, ended
             held = bytearray(memoryview(chunk)[ended[0] :])
-        if len(held) > record_bytes_max:
+        if len(held) > record_bytes_max or _announced_bytes(held) > record_bytes_max:
             raise InvalidRecords(
                 ErrorCode.MESSAGE_TOO_LARGE,
                 f"A record takes more than {record_bytes_max} bytes when decompressed.",
             )
+
+
+def _announced_bytes(held: bytearray) -> int:
+    """The size of the record that begins here; 0 where there is none, or not enough of it."""
+    try:
+        return read_varint(held, 0, len(held))[0]
+    except BadVarint:
+        return 0
 
 
 def unknown_codec(codec: int) -> InvalidRecords:

@@ -3,7 +3,9 @@
 The classes themselves are made by `protocol.schema.classes`; they have slots for their fields and a
 keyword-only constructor. Decoding accepts any bytes: it returns a message or raises MalformedMessage, and
 allocates in proportion to the bytes given. Caps: in a request 100,000 array elements, elsewhere 1,000,000,
-and 10,000 tagged fields, counted over the whole message (Kafka 4.4 counts per array and section).
+and 10,000 tagged fields, counted over the whole message (Kafka 4.4 counts per array and section). A string
+or byte field of more than 256 bytes counts as an element for each of them, since a decoded string may take
+four times its bytes; `records` are not copied and do not count.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from protocol.primitives import Buffer
 MAX_REQUEST_ELEMENTS: Final = 100_000
 MAX_ELEMENTS: Final = 1_000_000
 MAX_TAGGED_FIELDS: Final = 10_000
+LONG_FIELD_BYTES: Final = 256
 #: Larger messages are decoded from a memoryview; up to here a copy as bytes is quicker, since its slices are.
 _COPIED_BYTES: Final = 1 << 20
 

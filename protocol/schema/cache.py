@@ -74,6 +74,7 @@ def _compiled(
         unpack_from=struct.unpack_from,
         SMALL_UVARINTS=primitives.SMALL_UVARINTS,
         SMALL_ARRAY=_SMALL_ARRAY,
+        LONG_FIELD=base.LONG_FIELD_BYTES,
     )
     for code, fixed_arrays in _small_arrays().items():
         names[f"pack_{code}"] = tuple(fixed.pack for fixed in fixed_arrays)

@@ -126,7 +126,12 @@ class _DecodeWriter(SourceWriter):
                 with self.block("if n > 32767:"):
                     self.emit(f"raise long_string({path!r}, n)")
             value = 'str(buf[at:stop], "utf-8", "replace")'
-        else:
+        if element != "records":
+            with self.block("if n > LONG_FIELD:"):
+                self.emit("elements -= n // LONG_FIELD")
+                with self.block("if elements < 0:"):
+                    self.emit(f"raise long_fields({path!r}, n)")
+        if element != "string":
             value = "view[at:stop]" if element == "records" else "bytes(buf[at:stop])"
         self.emit(f"{target} = {value}")
         self.emit("at = stop")

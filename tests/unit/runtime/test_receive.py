@@ -183,6 +183,30 @@ def test_all_together_stay_within_the_budget_while_buffers_are_copied():
     assert [len(client.frames) for client in clients] == [1] * 8
 
 
+def test_large_buffers_grow_in_place_and_keep_their_bytes():
+    pool = ReceivePool(LoopStub())
+    client = Client(pool)
+    body = random.Random(2).randbytes(40 << 20)
+    data = memoryview(frame(body))
+    buffers = set()
+    for at in range(0, len(data), 1 << 20):
+        client.feed(data[at : at + (1 << 20)])
+        if client.receiver._own is not None and at >= 2 * receive.IN_PLACE_FROM_BYTES:
+            buffers.add(id(client.receiver._own))
+            assert pool.held_bytes <= 2 * (at + (1 << 20))
+    assert len(buffers) == 1
+    assert client.frames == [body]
+    assert pool.held_bytes == 0
+
+
+def test_a_connection_lost_while_a_large_buffer_grows_holds_nothing():
+    pool = ReceivePool(LoopStub())
+    client = Client(pool)
+    client.feed(frame(bytes(40 << 20))[: receive.IN_PLACE_FROM_BYTES])
+    client.receiver.close()
+    assert pool.held_bytes == 0
+
+
 def test_an_idle_connection_holds_nothing():
     pool = ReceivePool(LoopStub())
     client = Client(pool)

@@ -241,6 +241,15 @@ def test_record_blocks_with_endless_record_then_too_large():
     assert caught.value.error is ErrorCode.MESSAGE_TOO_LARGE
 
 
+def test_record_blocks_with_an_announced_size_above_the_limit_then_refused_at_its_first_chunk():
+    chunks = iter([b"\x80\x80\x80\x80\x01" + bytes(1000), bytes(1000)])  # 128 MiB
+    with pytest.raises(InvalidRecords) as caught:
+        for _, ended in record_blocks(chunks, record_bytes_max=64 * MIB):
+            ended.append(0)
+    assert caught.value.error == ErrorCode.MESSAGE_TOO_LARGE
+    assert next(chunks) == bytes(1000)
+
+
 def test_check_imported_then_no_codec_is():
     program = (
         "import sys; import protocol.records.check, protocol.records.check_legacy, protocol.records.convert\n"

@@ -140,6 +140,28 @@ def test_a_response_may_have_1000000() -> None:
         RESPONSE.decode(0, response.encode(0))
 
 
+LONG_FIELDS = """
+    request Toy 1 versions 0-1 flexible 1+
+      Names: [string]
+      Data: bytes
+      Batch: records?
+"""
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_strings_and_bytes_count_as_an_element_for_each_256_bytes(version: int) -> None:
+    cls = toy(LONG_FIELDS)
+    short = cls(names=["x" * 256] * 99_999, data=b"", batch=bytes(40 << 20))
+    assert cls.decode(version, short.encode(version))[0].names == short.names
+    for names, data in (
+        (["x" * 25_600] * 1000, b""),
+        ([], bytes(256 * 100_001)),
+        (["x" * 25_600] * 500, bytes(256 * 50_000)),
+    ):
+        with pytest.raises(MalformedMessage, match="exceeds the cap"):
+            cls.decode(version, cls(names=names, data=data, batch=None).encode(version))
+
+
 def test_a_message_may_have_10000_tagged_fields() -> None:
     tags = b"\x63\x00"
     assert REQUEST.decode(0, b"\x01\x90\x4e" + tags * 10_000)[1] == 20_003
