@@ -134,6 +134,7 @@ class Broker:
             rack=self.config.text("broker.rack") or None,
             endpoints=endpoints,
             unclean=self.logs.unclean,
+            lost=self._lost,
             on_disk=(
                 LogOnDisk(
                     each.topic,
@@ -150,6 +151,11 @@ class Broker:
         self._stalls.start()
         for listener in self._listeners:
             listener.serve()
+
+    def _lost(self, topic: str, index: int) -> bool:
+        """Whether a partition has no log although all log directories are here."""
+        all_here = len(self.logs.online_dirs()) == len(self.logs.dirs)
+        return all_here and self.logs.get(topic, index) is None
 
     def _adopt_node_id(self) -> None:
         """A broker without a configured id keeps the one its data directory remembers."""

@@ -41,8 +41,13 @@ class Logs(Protocol):
     def get(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition, if there is one on this broker."""
 
-    def get_or_create(self, topic: str, partition: int, topic_id: bytes, config: LogConfig) -> PartitionLog:
-        """The log, made in the directory with the fewest partitions if there is none. Raises StorageError."""
+    def get_or_create(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig, *, is_new: bool = True
+    ) -> PartitionLog:
+        """The log, made in the directory with the fewest partitions if there is none. Raises StorageError.
+
+        One that is not new is not made while a directory is offline, where it may lie.
+        """
 
     def delete(self, topic: str, partition: int) -> None:
         """Set the log aside under another name at once; its files go later."""
@@ -69,6 +74,7 @@ class ReplicaManager:
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self.failed: dict[tuple[str, int], StorageError] = {}
         self._on_change: list[Callable[[], None]] = []
+        self._started = False  # the first image was applied: topics that come later are new
         holder.subscribe(self.apply)
 
     def __len__(self) -> int:
@@ -138,6 +144,7 @@ class ReplicaManager:
             ]
             self._host(new, topic, changed)
         self._follow_configs(new, changes.configs)
+        self._started = True
         if changes.deleted or changes.created or changes.changed or changes.configs:
             self.changed()
 
@@ -206,7 +213,7 @@ class ReplicaManager:
     def _make(self, topic: TopicImage, index: int, config: LogConfig) -> Partition | None:
         key = (topic.name, index)
         try:
-            log = self._logs.get_or_create(topic.name, index, topic.topic_id, config)
+            log = self._logs.get_or_create(topic.name, index, topic.topic_id, config, is_new=self._started)
         except StorageError as error:
             _log.error("No log for %s-%d: %s", topic.name, index, error)
             self.failed[key] = error

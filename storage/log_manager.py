@@ -190,12 +190,19 @@ class LogManager:
     # --- creating and deleting ------------------------------------------------------------------------------
 
     def get_or_create(
-        self, topic: str, partition: int, topic_id: bytes, config: LogConfig | None = None
+        self,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig | None = None,
+        *,
+        is_new: bool = True,
     ) -> PartitionLog:
         """The log of a partition, made if missing, in the directory with the fewest partitions.
 
         A log that belongs to an older topic of that name is set aside as stray, and a new one made.
-        Raises StorageFailed where no directory takes it.
+        Raises StorageFailed where no directory takes it, and for a partition that is not new while a
+        directory is offline: its log may lie there.
         """
         key = (topic, partition)
         log = self._logs.get(key)
@@ -209,6 +216,10 @@ class LogManager:
             if config is not None and config != log.config:
                 log.update_config(config)
             return log
+        if not is_new and len(self.online_dirs()) < len(self.dirs):
+            raise StorageFailed(
+                f"the log of {topic}-{partition} is in no directory that is online", offline=False
+            )
         failure: OSError | None = None
         for directory in sorted(self.online_dirs(), key=lambda d: len(d.logs)):
             try:

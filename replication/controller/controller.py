@@ -30,7 +30,7 @@ from replication.controller.outcomes import (
 )
 from replication.metadata import paths, payloads
 from replication.metadata.configs import ConfigChange, ConfigResource, ConfigRules
-from replication.metadata.image import ClusterImage, EndpointImage, ImageHolder
+from replication.metadata.image import ClusterImage, EndpointImage, ImageHolder, TopicImage
 from replication.metadata.load import load_image
 from replication.metadata.store import BadVersion, Create, MetadataStore, Node, Operation, Put
 from runtime.clock import Clock
@@ -41,6 +41,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _TIMED_OUT = "The request timed out."
+_NAMES_TOLD = 10
 
 
 class Controller:
@@ -78,11 +79,13 @@ class Controller:
         rack: str | None,
         endpoints: dict[str, EndpointImage],
         unclean: bool,
+        lost: Callable[[str, int], bool] = lambda topic, index: False,
         on_disk: Iterable[adoption.LogOnDisk] = (),
     ) -> ClusterImage:
         """Take over: make the roots of the tree, register this broker, load, repair, publish the first image.
 
-        `unclean` says that the last stop of this node was not clean. `on_disk` are the logs that the log
+        `unclean` says that the last stop of this node was not clean, `lost(topic, index)` that a partition
+        has no log any more. `on_disk` are the logs that the log
         manager found; it is consumed, and they are adopted, only when the store is new (a store without
         topics may be one whose topics were deleted). Raises StoreError and BadPayload: a node that cannot
         read its metadata must not start."""
@@ -97,10 +100,13 @@ class Controller:
                 writes += self._adopt(on_disk, epoch)
             await self._store.multi(writes)
             image = load_image(await self._store.subtree("/"), me, epoch)
-            changed, operations = epochs.complete_and_raise(image, self._settings.node_id, unclean)
+            changed, operations = epochs.complete_and_raise(
+                image, me, lambda topic, index: unclean or lost(topic, index)
+            )
             if operations:
                 await self._store.multi(operations)
                 image = image.with_topics(changed)
+                _tell_lost(changed, lost)
             self._holder.publish(image)
             return image
 
@@ -260,7 +266,7 @@ class Controller:
             _log.warning(
                 "Log directories of %d topic(s) are left alone because they do not tell a whole topic: %s",
                 len(left),
-                ", ".join(left[:10]),
+                ", ".join(left[:_NAMES_TOLD]),
             )
         if topics:
             _log.info("Adopting %d topic(s) found in the log directories", len(topics))
@@ -273,6 +279,22 @@ class Controller:
             await self._store.multi(plan.operations)
             self._holder.publish(self._holder.current.with_configs(plan.configs))
         return outcomes
+
+
+def _tell_lost(raised: Sequence[TopicImage], lost: Callable[[str, int], bool]) -> None:
+    names = [
+        f"{topic.name}-{partition.index}"
+        for topic in raised
+        for partition in topic.partitions
+        if partition.leader_epoch > 0 and lost(topic.name, partition.index)
+    ]
+    if names:
+        _log.warning(
+            "%d partition(s) have no log and begin empty under a higher leader epoch: %s%s",
+            len(names),
+            ", ".join(names[:_NAMES_TOLD]),
+            " ..." if len(names) > _NAMES_TOLD else "",
+        )
 
 
 def missing_roots(nodes: Mapping[str, Node]) -> list[Operation]:

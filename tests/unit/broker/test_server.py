@@ -1,6 +1,7 @@
 """A whole broker in the test's own process, with real sockets."""
 
 import asyncio
+import shutil
 
 import pytest
 
@@ -8,6 +9,7 @@ from broker.config.load import load_config
 from broker.server import Broker, CannotStart
 from protocol import messages as m
 from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
 from runtime.system import run
 from storage import names
 from storage.errors import DirectoryLocked
@@ -110,6 +112,49 @@ def test_the_loss_of_the_last_log_directory_is_reported(tmp_path):
         assert not (tmp_path / names.CLEAN_SHUTDOWN).exists()
 
     run(whole)
+
+
+async def produced(broker, index):
+    answer = await call(broker, produce_request("orders", index, [b"a"], acks=-1), 9)
+    return answer.responses[0].partition_responses[0]
+
+
+def test_partitions_whose_logs_are_gone_begin_empty_under_a_higher_epoch(tmp_path, caplog):
+    async def write(broker):
+        await create(broker, "orders")
+        assert (await produced(broker, 0)).error_code == (await produced(broker, 1)).error_code == 0
+
+    async def look(broker):
+        assert not broker.logs.unclean
+        topic = broker.holder.current.topics["orders"]
+        assert [partition.leader_epoch for partition in topic.partitions] == [0, 1]
+        assert (await produced(broker, 1)).base_offset == 0
+
+    with_broker(tmp_path, write)
+    shutil.rmtree(tmp_path / "orders-1")
+    with_broker(tmp_path, look)
+    assert "1 partition(s) have no log and begin empty under a higher leader epoch: orders-1" in caplog.text
+
+
+def test_partitions_of_a_directory_that_is_offline_are_not_made_elsewhere(tmp_path):
+    dirs = f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}"
+
+    async def write(broker):
+        await create(broker, "orders")
+        assert [len(directory.logs) for directory in broker.logs.dirs] == [1, 1]
+
+    async def look(broker):
+        assert [directory.offline for directory in broker.logs.dirs] == [False, True]
+        topic = broker.holder.current.topics["orders"]
+        assert [partition.leader_epoch for partition in topic.partitions] == [0, 0]
+        codes = [(await produced(broker, index)).error_code for index in (0, 1)]
+        assert sorted(codes) == [ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR]
+        await create(broker, "new")  # which goes to the directory that is left
+
+    with_broker(tmp_path, write, dirs)
+    (tmp_path / "b").rename(tmp_path / "away")
+    (tmp_path / "b").write_text("no directory")
+    with_broker(tmp_path, look, dirs)
 
 
 def test_limits_come_from_the_configuration(tmp_path):

@@ -44,6 +44,15 @@ def test_a_directory_that_does_not_take_one_is_passed_over():
     assert manager.get("t", 1) is None
 
 
+def test_what_may_lie_in_an_offline_directory_is_not_made_in_another():
+    manager = open_manager(SimFileSystem(), ("/a", "/b"))
+    manager.dirs[1].fail(OSError(errno.EIO, "Input/output error"))
+    with pytest.raises(StorageFailed):
+        manager.get_or_create("t", 0, TOPIC_ID, is_new=False)
+    assert manager.get("t", 0) is None
+    assert manager.get_or_create("t", 0, TOPIC_ID).directory.path == "/a"
+
+
 def test_everything_is_found_again_in_all_directories():
     files = SimFileSystem()
     manager = open_manager(files, ("/a", "/b"))
