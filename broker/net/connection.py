@@ -329,7 +329,7 @@ class Connection(asyncio.BufferedProtocol):
             at = have
         elif self.waiting is None and not self.full and have - at >= 4:
             size = SIZE.unpack_from(buf, at)[0]
-            if size < FRAME_BYTES_MIN or size > GENERAL_BYTES_MAX:
+            if not FRAME_BYTES_MIN <= size <= min(GENERAL_BYTES_MAX, self.hub.max_frame_bytes):
                 start = bytes(buf[at : min(have, at + 32)])
                 refused = refusal_of_size(size, start, self.hub.max_frame_bytes)
                 if refused is not None:
