@@ -1,7 +1,8 @@
 """The life of a broker process: start, the line that says so, signals, stop, exit code.
 
 Exit codes: 0 after a stop in good order (SIGTERM, SIGINT), 1 where the broker could not start or lost its
-last log directory. A second signal while it stops ends the process at once, as a crash would.
+last log directory. A signal while it starts, or a second one while it stops, ends the process at once, as a
+crash would.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from broker.server import Address, Broker, CannotStart
+from replication.metadata.payloads import BadPayload
 from replication.metadata.store import StoreError
 from runtime.system import Env, run
 from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory, StorageError
@@ -31,6 +33,7 @@ EXPECTED = (
     CannotStart,
     StorageError,
     StoreError,
+    BadPayload,
     DirectoryLocked,
     InconsistentDirectory,
     CorruptCheckpoint,
@@ -51,13 +54,14 @@ def main(loaded: LoadedConfig, ready: Ready | None = None) -> int:
 async def serve(loaded: LoadedConfig, env: Env, ready: Ready | None = None) -> int:
     """As `main`, within a running loop."""
     stopping = asyncio.Event()
-    failed = False
+    started = failed = False
 
     def give_up() -> None:
         nonlocal failed
         failed = True
         stopping.set()
 
+    _follow_signals(env.loop, stopping, lambda: started)
     broker = Broker(loaded, env, give_up)
     try:
         await broker.start()
@@ -65,7 +69,7 @@ async def serve(loaded: LoadedConfig, env: Env, ready: Ready | None = None) -> i
         log.error("The broker cannot start: %s", error)
         await broker.stop()
         return 1
-    _follow_signals(env.loop, stopping)
+    started = True
     tune_collector()
     for name, host, port in broker.addresses:
         log.info("Listener %s is reached at %s:%d", name, f"[{host}]" if ":" in host else host, port)
@@ -79,9 +83,11 @@ async def serve(loaded: LoadedConfig, env: Env, ready: Ready | None = None) -> i
     return 1 if failed else 0
 
 
-def _follow_signals(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+def _follow_signals(
+    loop: asyncio.AbstractEventLoop, stopping: asyncio.Event, started: Callable[[], bool]
+) -> None:
     def told(number: int) -> None:
-        if stopping.is_set():
+        if not started() or stopping.is_set():
             os._exit(128 + number)
         stopping.set()
 

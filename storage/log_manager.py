@@ -82,7 +82,7 @@ class LogManager:
             raise StorageFailed("no log directory is usable", offline=True)
 
     def load(self) -> None:
-        """Load every partition found. Raises ValueError for a directory that cannot be a partition.
+        """Load every partition found. Raises InconsistentDirectory for one that cannot be a partition.
 
         Sets `unclean` if any directory was not closed cleanly.
         """
@@ -123,13 +123,16 @@ class LogManager:
                 )
             topic_id = self._read_topic_id(directory, name)
             log = self._log_object(directory, name, key, topic_id, None)
-            recovery.load_log(
-                log,
-                clean=clean,
-                recovery_point=points.get(key, 0),
-                log_start=starts.get(key, 0),
-                now_ms=now_ms,
-            )
+            try:
+                recovery.load_log(
+                    log,
+                    clean=clean,
+                    recovery_point=points.get(key, 0),
+                    log_start=starts.get(key, 0),
+                    now_ms=now_ms,
+                )
+            except ValueError as error:
+                raise InconsistentDirectory(f"{directory.path_of(name)}: {error}") from error
             log.set_high_watermark(marks.get(key, 0))
             self._register(log, key)
         directory.loaded = True
@@ -149,7 +152,7 @@ class LogManager:
         try:
             parsed = names.parse_partition_dir(name)
         except ValueError as error:
-            raise ValueError(
+            raise InconsistentDirectory(
                 f"{directory.path} holds something that is no partition: {error}. "
                 f"Give the broker a directory of its own, or move {name} away"
             ) from error

@@ -1,3 +1,4 @@
+import asyncio
 import gc
 import logging
 import os
@@ -7,6 +8,8 @@ import pytest
 
 from broker.config.load import load_config
 from broker.lifecycle import main, tune_collector
+from broker.server import Broker, CannotStart
+from replication.metadata.payloads import BadPayload
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +47,34 @@ def test_a_start_that_is_refused_says_why_in_one_line_and_ends_with_code_1(tmp_p
     [line] = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert "The broker cannot start" in line
     assert "belongs to node 3, this broker is node 7" in line
+
+
+def test_damaged_metadata_is_refused_in_one_line(tmp_path, caplog, monkeypatch):
+    async def damaged(self):
+        raise BadPayload("/cluster/id", "not a JSON object")
+
+    monkeypatch.setattr(Broker, "start", damaged)
+    assert main(config(tmp_path)) == 1
+    [line] = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert "/cluster/id is damaged" in line
+
+
+def test_a_signal_while_it_starts_ends_the_process_at_once(tmp_path, monkeypatch):
+    codes, told = [], asyncio.Event()
+
+    def end(code):
+        codes.append(code)
+        told.set()
+
+    async def slow(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        await told.wait()
+        raise CannotStart("a real process would be gone")
+
+    monkeypatch.setattr("os._exit", end)
+    monkeypatch.setattr(Broker, "start", slow)
+    assert main(config(tmp_path)) == 1
+    assert codes == [128 + signal.SIGTERM]
 
 
 def test_what_exists_at_start_is_left_alone_by_the_collector():

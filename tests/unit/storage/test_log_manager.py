@@ -104,7 +104,15 @@ def test_what_is_no_partition_stops_the_start_and_known_foreigners_do_not():
     assert [log.name for log in manager] == ["t-0"]
     manager.close()
     files.make_dirs("/logs/lost+found")
-    with pytest.raises(ValueError, match=r"lost\+found"):
+    with pytest.raises(InconsistentDirectory, match=r"lost\+found"):
+        open_manager(files)
+
+
+def test_a_segment_without_an_offset_in_its_name_stops_the_start():
+    files = SimFileSystem()
+    files.make_dirs("/logs/t-0")
+    files.open("/logs/t-0/first.log", create=True)
+    with pytest.raises(InconsistentDirectory, match=r"/logs/t-0: .*'first\.log'"):
         open_manager(files)
 
 
