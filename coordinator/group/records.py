@@ -1,0 +1,181 @@
+"""Keys and values of __consumer_offsets as they lie in the log.
+
+A key begins with an i16, its record type; a value with an i16, its own version. Offsets (types 0 and 1) are
+read by hand because a load reads millions of them; everything else goes through `protocol.messages`. Types
+and value versions that are not known, written by a newer broker or by features this one does not have, are
+passed over with one warning each.
+
+Written: key type 1; value version 3, or 1 where the commit has an expiry time of its own, which has no
+place for the leader epoch. Group values are written at version 3.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from struct import Struct
+from struct import error as StructError
+from typing import NamedTuple
+
+from coordinator.result import CoordinatorRecord
+from protocol import messages as m
+from protocol.errors import MalformedMessage
+
+OFFSET_KEY_TYPES = (0, 1)
+GROUP_KEY_TYPE = 2
+GROUP_VALUE_VERSION = 3
+NO_EXPIRY = -1
+NO_LEADER_EPOCH = -1
+
+_log = logging.getLogger(__name__)
+_I16, _I32, _I64 = Struct(">h"), Struct(">i"), Struct(">q")
+_TYPE_AND_LENGTH = Struct(">hh")
+_PLAIN_HEAD = Struct(">hqh")  # version, offset, length of metadata
+_EPOCH_HEAD = Struct(">hqih")  # version, offset, leader epoch, length of metadata
+_EPOCH_VERSION = 3
+_OFFSET_VERSIONS = range(5)
+_GROUP_VERSIONS = range(5)
+
+
+class OffsetKey(NamedTuple):
+    """What an offset is committed for."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+class Offset(NamedTuple):
+    """A committed offset: times are ms since the epoch, `expire_ms` -1 stands for the broker's rule.
+
+    `record_offset` is where its record lies in the log; it orders commits against transactions.
+    """
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_ms: int
+    expire_ms: int = NO_EXPIRY
+    record_offset: int = -1
+
+
+def key_type(key: bytes) -> int:
+    """The record type a key begins with."""
+    if len(key) < _I16.size:
+        raise MalformedMessage(f"A record key of {len(key)} bytes has no type")
+    kind: int = _I16.unpack_from(key)[0]
+    return kind
+
+
+def read_offset_key(key: bytes) -> OffsetKey:
+    """A key of type 0 or 1. Raises MalformedMessage."""
+    try:
+        _, length = _TYPE_AND_LENGTH.unpack_from(key)
+        at = 4 + length
+        group = key[4:at].decode()
+        topic_length = _I16.unpack_from(key, at)[0]
+        end = at + 2 + topic_length
+        topic = key[at + 2 : end].decode()
+        partition: int = _I32.unpack_from(key, end)[0]
+    except (StructError, UnicodeDecodeError) as error:
+        raise MalformedMessage(f"An offset's key does not parse: {error}") from None
+    if length < 0 or topic_length < 0:
+        raise MalformedMessage("An offset's key has no group or no topic")
+    return OffsetKey(group, topic, partition)
+
+
+def read_offset_value(value: bytes, record_offset: int, unknown: UnknownRecords) -> Offset | None:
+    """A value of an offset record; None for a version that is not known. Raises MalformedMessage."""
+    try:
+        version = _I16.unpack_from(value)[0]
+        if version == _EPOCH_VERSION:
+            _, offset, leader_epoch, length = _EPOCH_HEAD.unpack_from(value)
+            at = _EPOCH_HEAD.size
+        elif version in (0, 1, 2):
+            _, offset, length = _PLAIN_HEAD.unpack_from(value)
+            at, leader_epoch = _PLAIN_HEAD.size, NO_LEADER_EPOCH
+        else:
+            return _read_flexible(value, version, record_offset, unknown)
+        metadata = value[at : at + length].decode() if length else ""
+        commit_ms = _I64.unpack_from(value, at + length)[0]
+        expire_ms = _I64.unpack_from(value, at + length + 8)[0] if version == 1 else NO_EXPIRY
+    except (StructError, UnicodeDecodeError) as error:
+        raise MalformedMessage(f"An offset's value does not parse: {error}") from None
+    if length < 0:
+        raise MalformedMessage("An offset's value has no metadata")
+    return Offset(offset, leader_epoch, metadata, commit_ms, expire_ms, record_offset)
+
+
+def _read_flexible(value: bytes, version: int, record_offset: int, unknown: UnknownRecords) -> Offset | None:
+    if version not in _OFFSET_VERSIONS:
+        unknown.see("value version", 1, version)
+        return None
+    read, _ = m.OffsetCommitValue.decode(version, value, _I16.size)
+    return Offset(
+        read.offset, read.leader_epoch, read.metadata, read.commit_timestamp, NO_EXPIRY, record_offset
+    )
+
+
+def offset_record(key: OffsetKey, offset: Offset) -> CoordinatorRecord:
+    """The record that commits an offset."""
+    version = _EPOCH_VERSION if offset.expire_ms == NO_EXPIRY else 1
+    value = m.OffsetCommitValue(
+        offset=offset.offset,
+        leader_epoch=offset.leader_epoch if version == _EPOCH_VERSION else NO_LEADER_EPOCH,
+        metadata=offset.metadata,
+        commit_timestamp=offset.commit_ms,
+        expire_timestamp=offset.expire_ms,
+    )
+    return CoordinatorRecord(_offset_key(key), _I16.pack(version) + value.encode(version))
+
+
+def offset_tombstone(key: OffsetKey) -> CoordinatorRecord:
+    """The record that removes an offset, committed or pending in a transaction."""
+    return CoordinatorRecord(_offset_key(key), None)
+
+
+def _offset_key(key: OffsetKey) -> bytes:
+    body = m.OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition).encode(0)
+    return _I16.pack(1) + body
+
+
+def group_record(key: m.GroupMetadataKey, value: m.GroupMetadataValue | None) -> CoordinatorRecord:
+    """The record of a classic group; without a value, its tombstone."""
+    encoded = None
+    if value is not None:
+        encoded = _I16.pack(GROUP_VALUE_VERSION) + value.encode(GROUP_VALUE_VERSION)
+    return CoordinatorRecord(_I16.pack(GROUP_KEY_TYPE) + key.encode(0), encoded)
+
+
+def read_group_key(key: bytes) -> str:
+    """The group of a key of type 2. Raises MalformedMessage."""
+    read, _ = m.GroupMetadataKey.decode(0, key, _I16.size)
+    return read.group
+
+
+def read_group_value(value: bytes, unknown: UnknownRecords) -> m.GroupMetadataValue | None:
+    """A value of type 2; None for a version that is not known. Raises MalformedMessage."""
+    version = key_type(value)
+    if version not in _GROUP_VERSIONS:
+        unknown.see("value version", GROUP_KEY_TYPE, version)
+        return None
+    read, _ = m.GroupMetadataValue.decode(version, value, _I16.size)
+    return read
+
+
+class UnknownRecords:
+    """Counts what is passed over, and warns once for each kind."""
+
+    def __init__(self, warn: Callable[[str], None] = _log.warning) -> None:
+        self._warn = warn
+        self.seen: dict[tuple[str, int, int], int] = {}
+
+    def see(self, what: str, kind: int, number: int) -> None:
+        """One record with an unknown `what` ("key type" or "value version") was passed over."""
+        count = self.seen.get((what, kind, number), 0)
+        self.seen[what, kind, number] = count + 1
+        if not count:
+            self._warn(
+                f"Records of __consumer_offsets with {what} {number} (record type {kind}) are not known "
+                "to this broker; they are kept in the log and have no effect"
+            )

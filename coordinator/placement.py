@@ -1,0 +1,31 @@
+"""Which partition of an internal topic keeps a key: group ids, transactional ids, share partitions.
+
+The rule is Java's: String.hashCode over UTF-16 code units, made positive by an absolute value whose one
+exception is -2^31, which becomes 0. Every broker and every release has to agree on it.
+"""
+
+from __future__ import annotations
+
+from struct import unpack
+
+_SIGN = 1 << 31
+_WRAP = 1 << 32
+
+
+def java_hash(text: str) -> int:
+    """String.hashCode: h = 31 * h + unit over UTF-16 units, a signed 32-bit number.
+
+    A character outside the basic plane is two units; a lone surrogate is the unit that it is.
+    """
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for unit in unpack(f">{len(encoded) // 2}H", encoded):
+        code = (31 * code + unit) % _WRAP
+    return code - _WRAP if code >= _SIGN else code
+
+
+def partition_for(key: str, partition_count: int) -> int:
+    """The partition of the internal topic that keeps `key`; its leader is the coordinator."""
+    assert partition_count > 0, "an internal topic has at least one partition"
+    code = abs(java_hash(key))
+    return 0 if code == _SIGN else code % partition_count
