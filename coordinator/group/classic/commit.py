@@ -58,5 +58,5 @@ def check_commit(
 def commit_seen(group: ClassicGroup, member_id: str, now_ms: int, out: Outcome) -> None:
     """A commit that passed the check is a sign of life: the member's session begins again."""
     member = group.members.get(member_id)
-    if member is not None and not member.is_new:
+    if member is not None:
         group.renew_session(member, now_ms, out)

@@ -15,8 +15,6 @@ from protocol import messages as m
 
 Response = m.JoinGroupResponse | m.SyncGroupResponse | m.HeartbeatResponse | m.LeaveGroupResponse
 NO_WRITE = -1
-RECORD_VERSION = 3
-"""Version of GroupMetadataValue that is written; 0 to 4 are read."""
 
 
 class TimerKey(NamedTuple):

@@ -225,10 +225,12 @@ class ClassicGroup:
         return waiter
 
     def renew_session(self, member: Member, now_ms: int, out: Outcome, limit_ms: int | None = None) -> None:
-        """Let the session (or a new member's `limit_ms`) begin again.
+        """Let the session begin again, or a new member's `limit_ms`, which no sign of life extends.
 
-        Sets a timer only where none will fire.
+        A timer is set only where none will fire in time.
         """
+        if member.is_new and limit_ms is None:
+            return
         delay_ms = member.session_timeout_ms if limit_ms is None else limit_ms
         member.session_deadline_ms = now_ms + delay_ms
         if member.timer_at_ms == NO_TIMER or member.session_deadline_ms < member.timer_at_ms:

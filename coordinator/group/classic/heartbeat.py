@@ -26,9 +26,7 @@ def _beat(group: ClassicGroup, event: Heartbeat, now_ms: int, out: Outcome) -> E
         return error
     if event.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    member = group.members[event.member_id]
-    if not member.is_new:  # the limit of a first join is not a session
-        group.renew_session(member, now_ms, out)
+    group.renew_session(group.members[event.member_id], now_ms, out)
     if group.state is GroupState.PREPARING_REBALANCE:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE

@@ -126,8 +126,8 @@ def _loaded(group: ClassicGroup, now_ms: int, out: Outcome) -> None:
         group.renew_session(member, now_ms, out)
     if group.state is not GroupState.STABLE:
         return
-    if group.protocol_name is None:
-        rebalance.prepare(group, "it was loaded without a protocol or a leader", now_ms, out)
+    if group.leader_id is None:
+        rebalance.prepare(group, "it was loaded without a leader", now_ms, out)
     elif len(group.members) > group.settings.max_size:
         rebalance.prepare(group, "it was loaded with more members than group.max.size", now_ms, out)
 

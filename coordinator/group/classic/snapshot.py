@@ -21,7 +21,7 @@ from runtime.entropy import Random
 def group_record(
     group: ClassicGroup, assignments: dict[str, bytes] | None = None, since_ms: int | None = None
 ) -> GroupRecord:
-    """The record of a group; `assignments` and `since_ms` stand for what will hold once it is committed."""
+    """The record of a group; `assignments` and `since_ms` stand for what will hold then."""
     return GroupRecord(
         m.GroupMetadataKey(group=group.group_id),
         m.GroupMetadataValue(
@@ -59,29 +59,29 @@ def load_group(
 ) -> ClassicGroup:
     """The group that a record describes: Stable with members, Empty without.
 
-    Timers begin, and groups that cannot go on as they are rebalance, at the event Loaded.
+    Timers begin at the event Loaded. A record that names no leader was no Stable group's: the group has no
+    leader, and rebalances then. Without a protocol nobody could say what its members support, so they are
+    left out and have to join as new ones.
     """
+    members = value.members if value.protocol is not None else []
     group = ClassicGroup(
         group_id,
         settings,
         random,
-        state=GroupState.STABLE if value.members else GroupState.EMPTY,
-        previous_state=GroupState.STABLE if value.members else GroupState.EMPTY,
+        state=GroupState.STABLE if members else GroupState.EMPTY,
+        previous_state=GroupState.STABLE if members else GroupState.EMPTY,
         state_since_ms=value.current_state_timestamp,
         generation=value.generation,
         protocol_type=value.protocol_type or None,
         protocol_name=value.protocol,
     )
-    for stored in value.members:
-        group.add(_member(stored, value.protocol))
-    if value.leader in group.members:
-        group.leader_id = value.leader
-    elif group.members:
-        group.protocol_name = None
+    for stored in members:
+        group.add(_member(stored, value.protocol or ""))
+    group.leader_id = value.leader if value.leader in group.members else None
     return group
 
 
-def _member(stored: m.GroupMetadataValue.MemberMetadata, protocol: str | None) -> Member:
+def _member(stored: m.GroupMetadataValue.MemberMetadata, protocol: str) -> Member:
     return Member(
         stored.member_id,
         stored.group_instance_id,
@@ -89,6 +89,6 @@ def _member(stored: m.GroupMetadataValue.MemberMetadata, protocol: str | None) -
         stored.client_host,
         stored.session_timeout if stored.rebalance_timeout < 0 else stored.rebalance_timeout,
         stored.session_timeout,
-        ((protocol or "", stored.subscription),),
+        ((protocol, stored.subscription),),
         stored.assignment,
     )

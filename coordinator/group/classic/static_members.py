@@ -102,7 +102,13 @@ def written(group: ClassicGroup, write: StaticMemberWrite, now_ms: int, out: Out
 def failed(
     group: ClassicGroup, write: StaticMemberWrite, error: ErrorCode, now_ms: int, out: Outcome
 ) -> None:
-    """The new id was not written: the old one holds again."""
+    """The new id was not written: the old one holds again.
+
+    If it has been replaced meanwhile, and that is not written either, the one before it has to come back.
+    """
+    for later in group.writes.values():
+        if isinstance(later, StaticMemberWrite) and later.replaced.member_id == write.member_id:
+            later.replaced, later.leader_before = write.replaced, write.leader_before
     member = _parked(group, write)
     if member is None:
         return

@@ -245,6 +245,8 @@ class Play:
                     self.timers.pop(key, None)
         self.notes += out.notes
         for reply in out.replies:
+            self.learn(self.asked[reply.token].name, reply.response)
+        for reply in out.replies:
             assert reply.token not in self.replies, "a request is answered once"
             asked = self.asked[reply.token]
             reply.response.encode(asked.version)
@@ -256,16 +258,19 @@ class Play:
             if not self.holding:
                 self.do_commit()
 
+    def learn(self, name: str, response: object) -> None:
+        """Remember the member id that a name was given."""
+        if isinstance(response, m.JoinGroupResponse) and response.error_code in (
+            ErrorCode.NONE,
+            ErrorCode.MEMBER_ID_REQUIRED,
+        ):
+            known = self.ids.setdefault(name, [])
+            if response.member_id not in known:
+                known.append(response.member_id)
+
     def describe(self, asked: Asked, response: object) -> str:
         match response:
             case m.JoinGroupResponse():
-                if response.member_id and response.error_code in (
-                    ErrorCode.NONE,
-                    ErrorCode.MEMBER_ID_REQUIRED,
-                ):
-                    known = self.ids.setdefault(asked.name, [])
-                    if response.member_id not in known:
-                        known.append(response.member_id)
                 if response.error_code:
                     assert response.generation_id == -1
                     assert not response.members
@@ -317,7 +322,7 @@ def check(group: ClassicGroup) -> None:
         assert member.syncing is None or group.state is GroupState.COMPLETING_REBALANCE
         if group.state is not GroupState.DEAD and member.joining is None and member.syncing is None:
             assert member.timer_at_ms >= 0, "a member that waits for nothing can expire"
-        assert not member.is_new or member.joining is not None
+        assert not member.is_new or member.joining is not None or group.state is GroupState.DEAD
 
 
 def stable(settings: ev.GroupSettings | None = None, *names: str, **options: str) -> Play:
