@@ -183,6 +183,8 @@ def read_row(wanted: Wanted, partition: Partition, params: FetchParams, budget: 
     consumer = params.replica_id < 0
     # Before v11 a consumer does not know followers; from then on it may read from one.
     error = partition.check(wanted.leader_epoch, leader_required=not consumer or params.version < 11)
+    if error == ErrorCode.NONE and not consumer:
+        error = _stranger_error(wanted, partition, params.replica_id)
     if error != ErrorCode.NONE:
         return Row(wanted, storage_error_at(error, params.version))
     log = partition.log
@@ -223,6 +225,15 @@ def read_row(wanted: Wanted, partition: Partition, params: FetchParams, budget: 
     if params.isolation == READ_COMMITTED and consumer:
         row.aborted = []
     return _with_offsets(row, partition, high_watermark, stable)
+
+
+def _stranger_error(wanted: Wanted, partition: Partition, replica_id: int) -> ErrorCode:
+    """What a fetch gets that claims to be a replica, but is none of this partition (CVE-2018-1288)."""
+    if replica_id in partition.replicas and replica_id != partition.leader_id:
+        return ErrorCode.NONE
+    if wanted.leader_epoch == NO_EPOCH:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 def _with_offsets(row: Row, partition: Partition, high_watermark: int, stable: int) -> Row:

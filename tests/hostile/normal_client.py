@@ -36,6 +36,7 @@ def main(address: str) -> None:
             fetched = time.perf_counter()
             errors += answer.error_code != 0 or not answer.records
             with WireClient(address, "normal") as other:
+                other.versions()
                 other.metadata(TOPIC)
             figures += [produced - begun, fetched - produced, time.perf_counter() - fetched]
             wire.fetch(TOPIC, offset + 1, max_wait_ms=PACE_MS)

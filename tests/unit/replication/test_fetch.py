@@ -174,6 +174,18 @@ def test_consumers_may_read_from_followers_from_version_11(version, replica_id, 
     on_topic(story)
 
 
+@pytest.mark.parametrize("replica_id", [1, 3, 2**31 - 1])
+def test_who_claims_to_be_a_replica_and_is_none_reads_nothing(replica_id):
+    def story(broker):
+        fill(broker, 0, 2)
+        broker.replicas.get("t", 0).apply(PartitionImage(0, 1, 0, 1, (1, 2), (1, 2)), 1)
+        for epoch, error in ((-1, 6), (0, 75)):
+            row = fetch(broker, wanted("t", 0, leader_epoch=epoch), replica_id=replica_id).rows[0]
+            assert (row.error, row.length) == (error, 0)
+
+    on_topic(story)
+
+
 def test_errors_of_partitions_that_are_not_here():
     def story(broker):
         answer = fetch(broker, wanted("u", 0), wanted("t", 9), Wanted("", bytes([9]) * 16, 0, 0, 1), wait=500)
