@@ -9,15 +9,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11, \
 	$(shell $(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
-SOURCES := ottla broker replication coordinator storage protocol runtime bench tests
+PACKAGES := ottla broker replication coordinator storage protocol runtime
+SOURCES := $(PACKAGES) bench tests
 ARGS ?=
 PYTEST ?=
 AGAINST ?=
 
 .DELETE_ON_ERROR:
-.PHONY: serve test check bench clean
+.PHONY: serve test check bench clean compiled
 
-serve: $(VENV)/.ottla-installed
+serve: $(VENV)/.ottla-installed compiled
 	@$(BIN)/ottla serve $(ARGS)
 
 test: check
@@ -30,8 +31,12 @@ check: $(VENV)/.ottla-test-installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.ottla-test-installed
+bench: $(VENV)/.ottla-test-installed compiled
 	@$(BIN)/python -m bench $(if $(AGAINST),--against $(AGAINST))
+
+# An installed wheel has its bytecode from pip; a checkout gets it here, also where Python is told to write none.
+compiled: | $(VENV)/bin/python
+	@$(BIN)/python -m compileall -q $(PACKAGES)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
