@@ -72,7 +72,8 @@ def test_a_load_leaves_nothing_in_the_journal() -> None:
     table.remove("a", "b")
     table.put("a", "c", 2)
     assert len(journal) == 0
-    assert table.committed("a", "c") == 2 and table.outer_keys() == ["a"]
+    assert table.committed("a", "c") == 2
+    assert table.outer_keys() == ["a"]
 
 
 def test_what_is_committed_leaves_the_journal() -> None:
@@ -80,13 +81,17 @@ def test_what_is_committed_leaves_the_journal() -> None:
     journal.recording = True
     table: JournaledTable[str, str, int] = JournaledTable(journal)
     table.put("a", "b", 1)
-    assert table.committed("a", "b") is None and table.committed_outer_keys() == []
+    assert table.committed("a", "b") is None
+    assert table.committed_outer_keys() == []
     journal.commit(1)
-    assert len(journal) == 0 and table.committed_row("a") == {"b": 1}
+    assert len(journal) == 0
+    assert table.committed_row("a") == {"b": 1}
 
 
 def test_clearing_a_table_forgets_both_views() -> None:
     table: JournaledTable[str, str, int] = JournaledTable(Journal())
     table.put("a", "b", 1)
     table.clear()
-    assert table.get("a", "b") is None and table.committed("a", "b") is None and table.row("a") == {}
+    assert table.get("a", "b") is None
+    assert table.committed("a", "b") is None
+    assert table.row("a") == {}

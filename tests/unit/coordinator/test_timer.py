@@ -9,9 +9,11 @@ def test_a_timer_rings_once_and_is_gone() -> None:
     timers = KeyedTimers(time)
     timers.set("a", 10, lambda: rung.append("a"))
     time.advance(9)
-    assert "a" in timers and rung == []
+    assert "a" in timers
+    assert rung == []
     time.advance(1)
-    assert "a" not in timers and rung == ["a"]
+    assert "a" not in timers
+    assert rung == ["a"]
     time.advance(100)
     assert rung == ["a"]
 
@@ -37,7 +39,8 @@ def test_a_ringing_timer_may_set_its_own_key() -> None:
     timers.set("a", 10, ring)
     time.advance(10)
     time.advance(10)
-    assert len(rung) == 2 and "a" in timers
+    assert len(rung) == 2
+    assert "a" in timers
 
 
 def test_cancelled_timers_do_not_ring() -> None:
@@ -49,4 +52,5 @@ def test_cancelled_timers_do_not_ring() -> None:
     timers.cancel("never set")
     timers.cancel_all()
     time.advance(20)
-    assert rung == [] and len(timers) == 0
+    assert rung == []
+    assert len(timers) == 0
