@@ -23,6 +23,8 @@ TABLES = (
 )
 
 PROVED_ELSEWHERE = {
+    "coordinator/ports.py": "tests/unit/coordinator/test_runtime.py",
+    "coordinator/shard.py": "tests/unit/coordinator/test_loader.py",
     "ottla/cli/configs.py": "tests/tools/test_configs.py",
     "ottla/cli/console_consumer.py": "tests/tools/test_console.py",
     "ottla/cli/console_producer.py": "tests/tools/test_console.py",
