@@ -36,14 +36,13 @@ class Batch:
 
     data: bytes
     records: int
-    payload_bytes: int
 
 
 def make_batch(record_bytes: int, records: int, now_ms: int) -> Batch:
     """A batch of equal-sized records with values that no codec would shrink to nothing."""
     block = os.urandom(max(4096, record_bytes))
     each = [Record(i, now_ms, None, (block[i % 512 :] + block)[:record_bytes], ()) for i in range(records)]
-    return Batch(bytes(build_batch(each)), records, records * record_bytes)
+    return Batch(bytes(build_batch(each)), records)
 
 
 def batch_of_size(record_bytes: int, most_bytes: int, now_ms: int) -> Batch:

@@ -1,7 +1,7 @@
 """The broker's own loggers as DescribeConfigs and IncrementalAlterConfigs show them (KIP-412).
 
 Owns the mapping between Kafka's level names and Python's. A change lasts until the broker stops, as in
-Kafka. Loggers are those of our packages; `root` stands for the root logger.
+Kafka. All loggers of the process are shown; `root` stands for the root logger.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Ten thousand consumers that poll an idle broker park and expire all the time. A timer for each would be a heap
 operation for each; here a parked request is one entry of a dict, and the event loop has one call for each
-bucket that is not empty. A request expires at the end of its bucket: never early, and at most 10 ms late."""
+bucket that is not empty. A request expires at the end of its bucket: never early, and at most 10 ms late.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ Bucket = dict[Expiring, None]
 
 class DeadlineBuckets:
     """All buckets of a broker. The bucket that `add` returns is the waiter's handle: `bucket.pop(waiter,
-    None)` takes it out again, and costs nothing else."""
+    None)` takes it out again, and costs nothing else.
+    """
 
     __slots__ = ("_buckets", "_loop")
 

@@ -3,7 +3,8 @@
 With an ISR of one that is so as soon as the write returned, and the request is answered in the same turn.
 Else it waits in the purgatory under its partitions, which are checked when a high watermark moves, an ISR
 shrinks or leadership goes. When its time is over the partitions that are not settled get 7; the records stay
-and may commit later."""
+and may commit later.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ Done = Callable[[list[ProduceResult]], None]
 
 class DelayedProduce(DelayedOperation):
     """One request with acks=all. `results` are settled one by one; those with an error are settled from the
-    start."""
+    start.
+    """
 
     __slots__ = ("_done", "_pending", "results")
 

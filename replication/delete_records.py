@@ -2,7 +2,8 @@
 
 The new start is persisted before the answer (a start offset that comes back after a crash would bring deleted
 records back); files go with the next retention run. The answer is the low watermark, the least start offset
-of all live replicas: with a single replica it is there at once."""
+of all live replicas: with a single replica it is there at once.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 A client sends the leader epoch it learnt from Metadata (Fetch v9+, ListOffsets v4+, OffsetForLeaderEpoch
 v2+); -1 means it knows none. The epoch is judged before leadership: a client that is ahead of us (75)
 should wait for us, one that is behind (74) should refresh, and only with equal epochs "not the leader" (6)
-says something."""
+says something.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ limits, so that a consumer never gets stuck. Fetch v0-2 knows no limit for the a
 partition; where its limit cuts into the first batch the row still holds that batch whole, and the handler,
 which converts the old formats, may cut it.
 
-Nothing here changes anything, so a parked request is simply read again when it is woken."""
+Nothing here changes anything, so a parked request is simply read again when it is woken.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 ABSENT = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 """Errors of partitions that the cluster does not know. Unlike other errors they do not end the wait of those
-that it does know: else a consumer of a deleted topic would ask again and again without a pause."""
+that it does know: else a consumer of a deleted topic would ask again and again without a pause.
+"""
 
 PartitionKey = tuple[str | bytes, int]
 """How a fetch names a partition: (topic name, index) up to v12, (topic id, index) from v13 on."""
@@ -33,7 +35,8 @@ PartitionKey = tuple[str | bytes, int]
 @dataclass(slots=True, frozen=True)
 class FetchParams:
     """What a fetch says for all its partitions. `max_bytes` is already the least of the request's, of
-    fetch.max.bytes and of what a quota leaves; `replica_id` is -1 for consumers."""
+    fetch.max.bytes and of what a quota leaves; `replica_id` is -1 for consumers.
+    """
 
     version: int
     max_wait_ms: int
@@ -93,7 +96,8 @@ class Row:
     """What one partition answers. On an error the offsets are -1 and there are no records.
 
     `data` are whole batches of `length` bytes. `aborted` is None for read_uncommitted, else (producer id,
-    first offset) pairs; `diverging` is (epoch, end offset) where the client's log went another way."""
+    first offset) pairs; `diverging` is (epoch, end offset) where the client's log went another way.
+    """
 
     __slots__ = (
         "aborted",
@@ -244,8 +248,7 @@ def _with_offsets(row: Row, partition: Partition, high_watermark: int, stable: i
 
 
 def _diverge(wanted: Wanted, partition: Partition, row: Row) -> ErrorCode:
-    """Compare the client's last epoch with ours; a difference sets
-    `row.diverging`."""
+    """Compare the client's last epoch with ours; a difference sets `row.diverging`."""
     log = partition.log
     if wanted.fetch_offset < log.start_offset:
         return ErrorCode.OFFSET_OUT_OF_RANGE

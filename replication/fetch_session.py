@@ -9,7 +9,8 @@ What stays in `news`: an entry that the client changed, whose records did not fi
 client moves its offset only with its next request), that ended in an error, or that an append touched. What
 leaves it: an entry that was looked at and had nothing to tell. Entries are looked at in the session's order,
 in which those that returned records go to the end; `Watch.order` holds that order as a number, so that
-sorting the news costs what is in them."""
+sorting the news costs what is in them.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +153,8 @@ class FetchSession:
 def read_news(session: FetchSession, lookup: Lookup, params: FetchParams) -> Answer:
     """Look at the entries with news, in the order of the session, until the budget is used up.
 
-    Entries behind that point keep their news for the next fetch, as do those with records or errors."""
+    Entries behind that point keep their news for the next fetch, as do those with records or errors.
+    """
     budget = Budget(params)
     rows: list[Row] = []
     ready = params.max_wait_ms <= 0

@@ -5,7 +5,8 @@ answers name only what changed (replication.fetch_session). Here: which request 
 which session, who gets a slot when all are taken, and how a request is read, parked and answered.
 
 A session is bound to no connection and no principal: whoever knows its random id and epoch may go on with it,
-and permissions are checked at each request by the handler."""
+and permissions are checked at each request by the handler.
+"""
 
 from __future__ import annotations
 
@@ -99,12 +100,6 @@ class FetchContext:
             if row.length:
                 session.move_to_end(watch)
         return ErrorCode.NONE, session.session_id, answer.rows
-
-    def respond_throttled(self) -> tuple[ErrorCode, int]:
-        """Over quota: an empty answer. An incremental session keeps its id, its epoch has moved on."""
-        if self.kind is Kind.ERROR:
-            return self.error, NO_SESSION
-        return ErrorCode.NONE, self.session.session_id if self.session is not None else NO_SESSION
 
     def park(self, waiter: Waiter) -> None:
         """Have `waiter.wake()` called when there may be more to read."""

@@ -9,7 +9,8 @@ Nothing found is no error: offset and timestamp are -1. A record at or beyond th
 found.
 
 What memory answers is answered at once. A time has to be searched for in files and inside batches, which may
-be large and compressed: that is a `Search`, which the caller runs in a thread."""
+be large and compressed: that is a `Search`, which the caller runs in a thread.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +21,8 @@ from protocol.errors import ErrorCode
 from replication.partition import Partition
 from storage.errors import CorruptLog, StorageError
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = (
-    -1,
-    -2,
-    -3,
-    -4,
-    -5,
-    -6,
-)
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
 
 SINCE_VERSION = {
     LATEST: 0,
@@ -66,7 +61,8 @@ class FoundOffset:
 @dataclass(slots=True)
 class Search:
     """A query that needs the files. `limit` is the offset below which the asker may see, None for all;
-    `now_ms` the time of the request."""
+    `now_ms` the time of the request.
+    """
 
     partition: Partition
     query: OffsetQuery

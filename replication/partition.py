@@ -10,7 +10,8 @@ relies on it. An append goes in steps, so that one turn of the loop costs one wr
   start.
 
 High watermark: with an ISR of one it is the end of what is written. It stands still while the ISR is smaller
-than min(min.insync.replicas, number of replicas), and it never goes back while this broker leads."""
+than min(min.insync.replicas, number of replicas), and it never goes back while this broker leads.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class Partition:
     """A replica of one partition. `high_watermark`, offsets and configuration are those of `log`.
 
     `waiters` holds parked fetches, `watches` the fetch sessions' entries for this partition; both are dicts
-    because their order is the order of service."""
+    because their order is the order of service.
+    """
 
     __slots__ = (
         "index",
@@ -85,7 +87,8 @@ class Partition:
         Becoming leader under a newer epoch while running starts that epoch at the end of the log, even if no
         record follows. At the start of the broker, and for an empty log, the first append does it: reading
         and writing one small file for each of thousands of partitions would delay the start, and until then
-        `epoch_end` answers as if it had been done. A leader never truncates."""
+        `epoch_end` answers as if it had been done. A leader never truncates.
+        """
         if image.partition_epoch < self.partition_epoch:
             return
         known = self.leader_epoch >= 0
@@ -139,7 +142,8 @@ class Partition:
         """Stage one checked batch; its buffer stays untouched until `write_pending`.
 
         Raises AppendRefused (6 not the leader, 19 too few in-sync replicas for acks=all, what the log
-        refuses) and StorageFailed; then nothing has changed."""
+        refuses) and StorageFailed; then nothing has changed.
+        """
         if not self.is_leader:
             raise AppendRefused(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self} is led by broker {self.leader_id}, not by this one"
@@ -155,7 +159,8 @@ class Partition:
         """Write what is staged, then let it be seen. Raises StorageFailed; then none of it was appended.
 
         A roll in the middle of a turn writes, too, and may fail: whoever staged before it sees by
-        `log.failures`, compared with its value at the time of staging, that his batch is gone."""
+        `log.failures`, compared with its value at the time of staging, that his batch is gone.
+        """
         self.log.write_pending()
         self._advance_high_watermark()
         if self.watches:
@@ -163,7 +168,8 @@ class Partition:
 
     def committed(self, last_offset: int) -> ErrorCode | None:
         """What acks=all is told about a written batch: None while it waits for replicas, NONE when every
-        in-sync replica has it, 20 when too few are left, 6 when this broker leads no more."""
+        in-sync replica has it, 20 when too few are left, 6 when this broker leads no more.
+        """
         if not self.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self.log.high_watermark <= last_offset:
@@ -183,7 +189,8 @@ class Partition:
     def wake(self) -> None:
         """Resume everybody who waits for this partition, in the order in which they came.
 
-        The dict is replaced, not emptied: who is still unsatisfied parks again in the new one."""
+        The dict is replaced, not emptied: who is still unsatisfied parks again in the new one.
+        """
         if self.watches:
             waiting = [watch.session for watch in self.watches if watch.session.waiter is not None]
             for session in waiting:
@@ -209,7 +216,8 @@ class Partition:
         """Raise the start of the log to `offset` (-1: the high watermark) and return the new start.
 
         Raises StorageError: 1 out of range, 44 the log is only compacted, 56. The caller has the log manager
-        persist the start before it answers."""
+        persist the start before it answers.
+        """
         start = self.log.delete_records(offset)
         self.tell_watches()
         return start
@@ -217,7 +225,8 @@ class Partition:
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """The largest epoch at or below `epoch` and its exclusive end offset; (-1, -1) if unknown.
 
-        The current epoch counts from its first moment, also before the first record of it was written."""
+        The current epoch counts from its first moment, also before the first record of it was written.
+        """
         log = self.log
         if self.is_leader and epoch == self.leader_epoch:
             return epoch, log.end_offset

@@ -4,7 +4,8 @@
 and with acks=all and more than one replica when the high watermark has passed (delayed_produce). `done` is
 called exactly once, never from within `append`, except when nothing was staged at all.
 
-Partitions are independent: one may be refused while the others go on."""
+Partitions are independent: one may be refused while the others go on.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class WriteTurn(Protocol):
 
 class ProduceResult:
     """What became of the batch for one partition. Offsets are -1 on error; `log_append_time_ms` is -1 under
-    CreateTime. `log_start_offset` is that of the moment of the append."""
+    CreateTime. `log_start_offset` is that of the moment of the append.
+    """
 
     __slots__ = (
         "base_offset",

@@ -9,11 +9,12 @@ A completed operation may still stand under keys that nobody has touched since. 
 checked, or when more than `purge_interval` such entries have gathered.
 
 Everything runs on the event loop, so an operation that is completed from within a try is seen as completed at
-once."""
+once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 PURGE_INTERVAL = 1000
@@ -62,12 +63,6 @@ class DelayedOperation:
         self.on_complete()
         return True
 
-    def cancel(self) -> None:
-        """Give up waiting without completing: nobody is interested any more."""
-        if not self.completed:
-            self.completed = True
-            self._stop_waiting()
-
     def _wait(self, timer: Timer, on_end: Callable[[], None]) -> None:
         self._on_end = on_end
         self._timer_entry = timer.add(self.timeout_ms, self._expire)
@@ -99,7 +94,8 @@ class Purgatory:
     @property
     def watched(self) -> int:
         """Entries under all keys: an operation counts once for each of its keys, a completed one until
-        dropped."""
+        dropped.
+        """
         return sum(len(operations) for operations in self._watchers.values())
 
     def try_complete_else_watch(self, operation: DelayedOperation, keys: Sequence[Hashable]) -> bool:
@@ -137,14 +133,6 @@ class Purgatory:
         self._drop_if_empty(key, operations)
         return completed
 
-    def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
-        """Take away the operations of a key without completing them, and return those that still waited."""
-        operations = self._watchers.pop(key, {})
-        waiting = [operation for operation in operations if not operation.completed]
-        for operation in waiting:
-            operation.cancel()
-        return waiting
-
     def purge(self) -> int:
         """Drop the entries of completed operations under all keys; how many."""
         purged = 0
@@ -157,11 +145,6 @@ class Purgatory:
             self._drop_if_empty(key, operations)
         self._since_purge = self.delayed
         return purged
-
-    def shut_down(self, keys: Iterable[Hashable] = ()) -> None:
-        """The broker stops: forget everything that waits (its connections are closed by others)."""
-        for key in list(keys) or list(self._watchers):
-            self.cancel_for_key(key)
 
     def _drop_if_empty(self, key: Hashable, operations: dict[DelayedOperation, None]) -> None:
         if not operations and self._watchers.get(key) is operations:

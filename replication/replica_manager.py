@@ -4,8 +4,8 @@ Subscribed to the ImageHolder, so that a published image is applied before the c
 logs come from the log manager; a partition whose log cannot be made (full or failed disk) is kept in `failed`
 and answers 56 until the next attempt.
 
-The error of a partition that is not here: unknown to the image 3 (by id: 100), in the
-image but on another broker 6, on a failed disk 56.
+The error of a partition that is not here: unknown to the image 3 (by id: 100), in the image but on another
+broker 6, on a failed disk 56.
 """
 
 from __future__ import annotations
@@ -153,7 +153,8 @@ class ReplicaManager:
 
         Each log costs a sync of a small file; the loop gets its turn between them, so that a topic with
         hundreds of partitions does not stop everybody else. What fails here is tried again, and told, by
-        `apply`."""
+        `apply`.
+        """
         for topic in changes_between(self._holder.current, image).with_new_partitions():
             config = self._topic_config(image, topic.name)
             for state in topic.partitions:
@@ -170,7 +171,8 @@ class ReplicaManager:
         many.
 
         They are left over from a topic whose deletion was cut short, or belong to another cluster's
-        metadata."""
+        metadata.
+        """
         strays = [log for log in self._logs if (log.topic, log.partition) not in self._by_name]
         for log in strays:
             _log.warning(

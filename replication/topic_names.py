@@ -2,7 +2,8 @@
 is built.
 
 1 to 249 characters of [a-zA-Z0-9._-], neither `.` nor `..`. Two names that become equal when `.` turns into
-`_` collide, because metrics cannot tell them apart."""
+`_` collide, because metrics cannot tell them apart.
+"""
 
 from __future__ import annotations
 

@@ -259,9 +259,8 @@ class Outgoing:
             self._fail(region, error)
             return
         self._waiting = False
-        self._send_some(
-            region, min(region.length, TURN_BYTES)
-        )  # unprobed: memory may be too short to keep it
+        # Without another probe: memory may be too short to keep what was read.
+        self._send_some(region, min(region.length, TURN_BYTES))
         self._go_on()
 
     def _go_on(self) -> None:

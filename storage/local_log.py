@@ -68,9 +68,8 @@ class LocalLog:
         )
         self.segments.add(segment)
         self.flushed_position = 0
-        self._known_offset = min(
-            self._known_offset, base_offset - 1
-        )  # a file of that name may have gone before
+        # A file of that name may have gone before.
+        self._known_offset = min(self._known_offset, base_offset - 1)
         return segment
 
     def roll(self, base_offset: int, now_ms: int) -> Segment:

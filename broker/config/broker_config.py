@@ -42,8 +42,8 @@ class Synonym:
 class BrokerConfig:
     """Every broker key by name: `config["num.partitions"]`, or typed through `integer`, `flag`, `text`...
 
-    `static` is what the user gave (raw text). Unknown keys are kept, because Kafka shows them
-    (as sensitive). Raises ConfigError when a static value is wrong.
+    `static` is what the user gave (raw text). Unknown keys are kept, because Kafka shows them (as
+    sensitive). Raises ConfigError when a static value is wrong.
     """
 
     def __init__(self, static: Mapping[str, str]) -> None:

@@ -47,7 +47,8 @@ CLIENT_METRICS_KEYS: Final[dict[str, ConfigKey]] = {
 
 def validate(values: Mapping[str, str]) -> None:
     """Check all keys of a subscription. Raises ConfigRefused: 42 for an unknown key or an interval out of
-    bounds, 40 for what cannot be read."""
+    bounds, 40 for what cannot be read.
+    """
     for name, text in values.items():
         key = CLIENT_METRICS_KEYS.get(name)
         if key is None:

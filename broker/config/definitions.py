@@ -144,7 +144,8 @@ UNIT_MS: Final = {
 
 def synonyms_of(name: str) -> tuple[str, ...]:
     """The broker keys that give a value, the strongest first; a listener's own key falls back to the
-    plain one."""
+    plain one.
+    """
     if name.startswith("listener.name."):
         return (name, base_name(name))
     return FALLBACK_NAMES.get(name, (name,))
@@ -152,7 +153,8 @@ def synonyms_of(name: str) -> tuple[str, ...]:
 
 def base_name(name: str) -> str:
     """`listener.name.<listener>.<key>` without its prefix (and without a SASL mechanism); other names
-    as they are."""
+    as they are.
+    """
     if not name.startswith("listener.name."):
         return name
     rest = name[len("listener.name.") :].partition(".")[2]

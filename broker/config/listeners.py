@@ -33,7 +33,8 @@ class Listener:
     @property
     def bind_hosts(self) -> tuple[str, ...]:
         """Addresses to listen on: `""` is every address; the first must bind, a further one may not
-        exist on the machine (no IPv6)."""
+        exist on the machine (no IPv6).
+        """
         return _LOOPBACK if self.host == "localhost" else (self.host,)
 
     def __str__(self) -> str:

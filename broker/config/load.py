@@ -80,7 +80,8 @@ def load_config(
 
 def environment_settings(environ: Mapping[str, str]) -> dict[str, str]:
     """Keys from KAFKA_* variables: `_` is a dot, `__` an underscore, `___` a dash, as in the
-    apache/kafka image. Variables of the JVM and of Kafka's scripts are passed over."""
+    apache/kafka image. Variables of the JVM and of Kafka's scripts are passed over.
+    """
     found = {}
     for variable, value in environ.items():
         if not variable.startswith("KAFKA_") or variable in _TOOL_VARIABLES:
@@ -94,7 +95,8 @@ def environment_settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 def single_node_profile(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
     """What a start without a file assumes, less what the user gave: loopback only, internal topics of
-    one replica, no rebalance delay, and a data directory that survives restarts (XDG_DATA_HOME)."""
+    one replica, no rebalance delay, and a data directory that survives restarts (XDG_DATA_HOME).
+    """
     profile = {name: value for name, value in _PROFILE.items() if name not in given}
     if "node.id" not in given and "broker.id" not in given:
         profile["node.id"] = "1"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from broker.context import BrokerContext
-from broker.handlers.config_resources import refusals_by_key, stored_resource
+from broker.handlers.config_resources import by_resource, stored_resource
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -32,7 +32,7 @@ async def handle(ctx: BrokerContext, request: Request[m.AlterConfigsRequest]) ->
             wanted.append((resource, [(config.name, config.value) for config in each.configs]))
         except Refused as refused:
             named.append(refused)
-    done = refusals_by_key(await ctx.controller.replace_configs(wanted, validate_only=body.validate_only))
+    done = by_resource(await ctx.controller.replace_configs(wanted, validate_only=body.validate_only))
     response = m.AlterConfigsResponse()
     for each, what in zip(body.resources, named, strict=True):
         error, message = (

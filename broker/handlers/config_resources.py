@@ -14,7 +14,8 @@ _STORED: Final = (ConfigType.TOPIC, ConfigType.BROKER, ConfigType.CLIENT_METRICS
 
 def stored_resource(ctx: BrokerContext, kind: int, name: str) -> ConfigResource:
     """The resource of a request. Raises Refused (42) for a type whose values are not stored, for no name of
-    a topic or a metrics subscription, and for another broker."""
+    a topic or a metrics subscription, and for another broker.
+    """
     if kind not in _STORED:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
     if kind == ConfigType.TOPIC and not name:
@@ -34,6 +35,6 @@ def check_node(ctx: BrokerContext, name: str, unexpected: str) -> None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"{unexpected} {ctx.node_id}, but received {name}")
 
 
-def refusals_by_key(outcomes: list[ConfigOutcome]) -> dict[ConfigResource, ConfigOutcome]:
+def by_resource(outcomes: list[ConfigOutcome]) -> dict[ConfigResource, ConfigOutcome]:
     """What the controller said, by resource."""
     return {outcome.resource: outcome for outcome in outcomes}

@@ -22,7 +22,6 @@ from replication.metadata.image import PartitionImage, TopicImage
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 0
 
-_Request = m.DescribeTopicPartitionsRequest
 _Response = m.DescribeTopicPartitionsResponse
 
 

@@ -23,7 +23,8 @@ def leader_of(
     partition: PartitionImage, live: Mapping[int, object], reachable: Mapping[int, object]
 ) -> tuple[ErrorCode, int]:
     """The leader's id as a client may use it: -1 with error 5 where there is none, with 72 where it has no
-    address on the client's listener."""
+    address on the client's listener.
+    """
     if partition.leader not in live:
         return ErrorCode.LEADER_NOT_AVAILABLE, -1
     if partition.leader not in reachable:

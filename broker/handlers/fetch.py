@@ -285,7 +285,8 @@ class FetchHandler:
         end: int,
     ) -> None:
         """Keep the shape of a consumer's fetch of one partition without a session, if nothing in it needs a
-        look next time."""
+        look next time.
+        """
         partition = self._context.replicas.wanted_partition(wanted)
         if (
             end - at > SHAPE_BYTES_MAX

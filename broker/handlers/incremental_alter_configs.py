@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Final
 
 from broker.context import BrokerContext
-from broker.handlers.config_resources import check_node, refusals_by_key, stored_resource
+from broker.handlers.config_resources import by_resource, check_node, stored_resource
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -46,7 +46,7 @@ async def handle(
             wanted.append((resource, changes))
         except (Refused, ConfigRefused) as refused:
             answers.append((refused.error, refused.message))
-    done = refusals_by_key(await ctx.controller.alter_configs(wanted, validate_only=body.validate_only))
+    done = by_resource(await ctx.controller.alter_configs(wanted, validate_only=body.validate_only))
     response = m.IncrementalAlterConfigsResponse()
     for each, answer in zip(body.resources, answers, strict=True):
         if isinstance(answer, ConfigResource):

@@ -3,9 +3,9 @@
 Layout (big-endian; a batch is self-delimiting, batches follow each other without anything between):
 
     0 baseOffset i64 | 8 batchLength i32, bytes after this field | 12 partitionLeaderEpoch i32
-    16 magic i8 = 2 | 17 crc u32, CRC-32C from 21 to the end | 21 attributes i16 | 23 lastOffsetDelta i32 | 27
-    baseTimestamp i64 35 maxTimestamp i64 | 43 producerId i64 | 51 producerEpoch i16 | 53 baseSequence i32 |
-    57 recordCount i32 61 records, compressed as one block if a codec is set
+    16 magic i8 = 2 | 17 crc u32, CRC-32C from 21 to the end | 21 attributes i16 | 23 lastOffsetDelta i32
+    27 baseTimestamp i64 | 35 maxTimestamp i64 | 43 producerId i64 | 51 producerEpoch i16
+    53 baseSequence i32 | 57 recordCount i32 | 61 records, compressed as one block if a codec is set
 
 Attributes: bits 0-2 codec, 3 timestamp type (1 = LogAppendTime), 4 transactional, 5 control, 6 baseTimestamp
 is the delete horizon. Offset, length, epoch and magic lie outside the checksum, so assigning offsets costs no
@@ -38,7 +38,6 @@ CODEC_MASK = 0x07
 LOG_APPEND_TIME_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
-DELETE_HORIZON_BIT = 0x40
 
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1

@@ -31,9 +31,7 @@ CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 CHUNK_BYTES = 256 * 1024
 FEED_BYTES = 32 * 1024  # input handed over at once: what a decoder cannot take yet is copied on each call
-ZSTD_FEED_BYTES = (
-    512  # a block of 4 bytes can stand for 128 KiB: no more than 16 MiB come out of this at once
-)
+ZSTD_FEED_BYTES = 512  # a block of 4 bytes can stand for 128 KiB: at most 16 MiB come out of this at once
 ZSTD_HEADER_BYTES = 18
 ZSTD_WINDOW_BYTES = 32 * 1024 * 1024
 DECOMPRESS_LIMIT = 32 * 1024 * 1024

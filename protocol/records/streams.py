@@ -53,7 +53,8 @@ def sound_records(
     codec: int, section: Buffer, count: int, batch_bytes_max: int
 ) -> Iterator[tuple[Buffer, int, int, int, bool]]:
     """(buffer, position, position after, zigzag time delta, key is null) of each record of a section that
-    passed the walk. The buffer is only valid until the next one is asked for."""
+    passed the walk. The buffer is only valid until the next one is asked for.
+    """
     index = 0
     for buf, end in record_blocks(decompress_chunks(codec, section), record_bytes_max(batch_bytes_max)):
         at = 0

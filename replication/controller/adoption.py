@@ -3,7 +3,8 @@ Kafka wrote, or one whose metadata file was lost. Pure.
 
 What the directories say is enough for name, id and number of partitions (partition.metadata); the leader
 epoch must be at least the newest one in the logs, or the epoch cache would drop what it holds. Topic
-configurations are not on disk and fall back to the defaults."""
+configurations are not on disk and fall back to the defaults.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from replication.metadata.store import Create, Operation
 @dataclass(slots=True, frozen=True)
 class LogOnDisk:
     """A partition directory. `topic_id` is None where partition.metadata is missing; `last_epoch` is the
-    newest leader epoch of its cache, -1 without any."""
+    newest leader epoch of its cache, -1 without any.
+    """
 
     topic: str
     partition: int
@@ -30,7 +32,8 @@ class LogOnDisk:
 
 def adopt(logs: Iterable[LogOnDisk], node_id: int) -> tuple[list[TopicImage], list[str]]:
     """The topics that can be registered, sorted by name, and the names of those that cannot: no id, several
-    ids, a number missing among the partitions, not a topic name, or Kafka's own metadata."""
+    ids, a number missing among the partitions, not a topic name, or Kafka's own metadata.
+    """
     by_name: dict[str, dict[int, LogOnDisk]] = {}
     for log in logs:
         by_name.setdefault(log.topic, {})[log.partition] = log

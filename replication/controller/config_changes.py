@@ -1,7 +1,8 @@
 """AlterConfigs and IncrementalAlterConfigs: the overrides of each resource after the request.
 
 Pure. Resources are independent of each other, each one is changed as a whole or not at all. A resource that
-is named twice is refused (42) in all its entries, which are then answered once."""
+is named twice is refused (42) in all its entries, which are then answered once.
+"""
 
 from __future__ import annotations
 

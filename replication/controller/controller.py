@@ -6,14 +6,14 @@ applies the image synchronously (ImageHolder), so that the answer leaves when th
 
 This node is its only broker and its only controller: `start` registers it, completes and raises leader
 epochs, and adopts what lies on disk. Elections and the reaction to other brokers come with the cluster and
-use the same queue."""
+use the same queue.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from protocol.errors import ErrorCode
@@ -46,7 +46,8 @@ _NAMES_TOLD = 10
 
 class Controller:
     """Operations on topics, configurations and producer ids. All of them wait for their turn, persist,
-    publish."""
+    publish.
+    """
 
     def __init__(
         self,
@@ -59,7 +60,8 @@ class Controller:
         prepare: Callable[[ClusterImage], Awaitable[None]] | None = None,
     ) -> None:
         """`prepare(image)` runs between the write to the store and the publication
-        (ReplicaManager.prepare)."""
+        (ReplicaManager.prepare).
+        """
         self._prepare = prepare
         self._store = store
         self._holder = holder
@@ -85,10 +87,10 @@ class Controller:
         """Take over: make the roots of the tree, register this broker, load, repair, publish the first image.
 
         `unclean` says that the last stop of this node was not clean, `lost(topic, index)` that a partition
-        has no log any more. `on_disk` are the logs that the log
-        manager found; it is consumed, and they are adopted, only when the store is new (a store without
-        topics may be one whose topics were deleted). Raises StoreError and BadPayload: a node that cannot
-        read its metadata must not start."""
+        has no log any more. `on_disk` are the logs that the log manager found; it is consumed, and they are
+        adopted, only when the store is new (a store without topics may be one whose topics were deleted).
+        Raises StoreError and BadPayload: a node that cannot read its metadata must not start.
+        """
 
         async def take_over() -> ClusterImage:
             nodes = await self._store.subtree("/")
@@ -111,18 +113,6 @@ class Controller:
             return image
 
         return await self._alone(take_over)
-
-    async def set_endpoints(self, endpoints: dict[str, EndpointImage], rack: str | None = None) -> None:
-        """Announce the addresses that listeners were really bound to (port 0), or that were reconfigured."""
-
-        async def change() -> None:
-            image = self._holder.current
-            me = image.brokers[self._settings.node_id]
-            await self._store.put(paths.broker(me.broker_id), self._registration(rack, endpoints))
-            brokers = {**image.brokers, me.broker_id: replace(me, endpoints=endpoints, rack=rack)}
-            self._holder.publish(image.with_brokers(brokers))
-
-        await self._alone(change)
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, timeout_ms: int, validate_only: bool = False
@@ -220,7 +210,8 @@ class Controller:
 
     async def allocate_producer_ids(self) -> tuple[int, int]:
         """The next block of producer ids for this broker: (first, how many). Persisted before it is given
-        out, so no id is ever used twice; ids of a block that was not used up are lost."""
+        out, so no id is ever used twice; ids of a block that was not used up are lost.
+        """
 
         async def allocate() -> tuple[int, int]:
             size = self._settings.producer_id_block_size
@@ -241,7 +232,8 @@ class Controller:
 
     async def _alone(self, step: Callable[[], Awaitable[T]]) -> T:
         """Run one operation when those before it have finished. asyncio.Lock wakes in the order of
-        waiting."""
+        waiting.
+        """
         async with self._turn:
             return await step()
 

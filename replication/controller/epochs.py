@@ -24,7 +24,8 @@ def complete_and_raise(
     A partition without a state (its creation was cut short) gets one; a partition that this node leads, or
     led when it stopped and alone was in sync, gets a leader epoch higher by one where its log may be
     `shortened(topic, index)`; a partition without a leader whose last in-sync replica is this node is led by
-    it again, always under a new epoch."""
+    it again, always under a new epoch.
+    """
     changed: list[TopicImage] = []
     operations: list[Operation] = []
     for topic in image.topics.values():

@@ -1,7 +1,8 @@
 """What controller operations are asked for and what they answer, one value per topic or resource.
 
 These are neutral of any protocol version; a handler translates. `message` is None where there is nothing to
-say."""
+say.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Refused(Exception):
 @dataclass(slots=True, frozen=True)
 class NewTopic:
     """A topic to create. -1 stands for the broker's default; `assignments` are (partition, broker ids) pairs
-    as they were given, and exclude the two counts. A config value may be None, which is refused."""
+    as they were given, and exclude the two counts. A config value may be None, which is refused.
+    """
 
     name: str
     num_partitions: int = -1
@@ -71,7 +73,8 @@ class DeletionOutcome:
 @dataclass(slots=True, frozen=True)
 class MorePartitions:
     """A topic to grow to `count` partitions; `assignments` has one list of broker ids per NEW partition, or
-    is None."""
+    is None.
+    """
 
     name: str
     count: int

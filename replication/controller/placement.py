@@ -3,7 +3,8 @@
 The leaders walk round-robin over the brokers from `start`; the other replicas of a partition follow at a
 distance that grows by one after each full round (`shift`), so that a broker's load spreads over all others
 when it dies. With racks the brokers are ordered so that racks alternate, and a broker is skipped while
-another rack, or another broker, has no replica of the partition yet."""
+another rack, or another broker, has no replica of the partition yet.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def place_replicas(
 ) -> list[tuple[int, ...]]:
     """The replicas of partitions `first_partition` to `first_partition + partitions - 1`.
 
-    `brokers` maps id to rack; `start` and `shift` are in [0, number of brokers)."""
+    `brokers` maps id to rack; `start` and `shift` are in [0, number of brokers).
+    """
     if replication_factor > len(brokers):
         raise PlacementImpossible(
             f"The target replication factor of {replication_factor} cannot be reached because only "
@@ -49,7 +51,8 @@ def place_replicas(
 
 def alternate_racks(racks: Mapping[int, str]) -> list[int]:
     """Broker ids so that neighbours are in different racks where possible: the lowest id of each rack in the
-    order of the rack names, then the next id of each, until all are placed."""
+    order of the rack names, then the next id of each, until all are placed.
+    """
     waiting: dict[str, list[int]] = {}
     for broker in sorted(racks):
         waiting.setdefault(racks[broker], []).append(broker)

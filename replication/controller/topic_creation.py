@@ -1,7 +1,8 @@
 """CreateTopics and CreatePartitions: what is refused, and what an accepted request writes.
 
 Pure: an image goes in, outcomes, store operations and the new topics come out. The controller writes the
-operations in one transaction, publishes the image, answers."""
+operations in one transaction, publishes the image, answers.
+"""
 
 from __future__ import annotations
 
@@ -200,7 +201,8 @@ def _assigned(image: ClusterImage, wanted: NewTopic) -> list[tuple[int, ...]]:
 
 def check_replicas(image: ClusterImage, replicas: tuple[int, ...], factor: int) -> None:
     """Refuse (39) an assignment that is empty, repeats a broker, names an unknown one, or differs in
-    length."""
+    length.
+    """
     where = "The manual partition assignment includes"
     error = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:

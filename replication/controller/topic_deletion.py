@@ -1,7 +1,8 @@
 """DeleteTopics: which topics go, and what that writes. Pure, as topic_creation.
 
 Whether topics may be deleted at all (`delete.topic.enable`) and who may do it is decided by the handler. A
-topic whose removal is persisted is gone for clients at once; its files follow when the image is applied."""
+topic whose removal is persisted is gone for clients at once; its files follow when the image is applied.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ async def ensure_cluster_id(store: MetadataStore, proposed: str) -> str:
     """The stored id; where there is none yet, `proposed` becomes it, unless another broker was faster.
 
     `proposed` is the id in meta.properties of a log directory that was here before, else a fresh one
-    (`uuid_to_text(random.uuid())`)."""
+    (`uuid_to_text(random.uuid())`).
+    """
     node = await store.get(paths.CLUSTER_ID)
     if node is None:
         await ensure_path(store, "/cluster")

@@ -6,7 +6,8 @@ business of broker/config, which the controller asks through `ConfigRules`.
 Kafka names the resource types by number (ConfigResource.Type): 2 topic, 4 broker, 8 broker logger, 16 client
 metrics, 32 group. A broker resource with an empty name means the default of all brokers. Client metrics and
 groups have no folder in Kafka's ZooKeeper tree; ours lie in folders of their own next to it, under sanitized
-names, since theirs may hold any characters."""
+names, since theirs may hold any characters.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ class ConfigRules(Protocol):
 
     def is_list(self, resource: ConfigResource, key: str) -> bool:
         """Whether the key holds a comma-separated list, which alone can be appended to and subtracted
-        from."""
+        from.
+        """
 
     def inherited(self, resource: ConfigResource, key: str) -> str | None:
         """The value in force where the resource has no override: what an append starts from."""

@@ -7,7 +7,8 @@ two equal references mean that nothing changed. A new image shares every untouch
 
 The holder calls its subscribers synchronously and in the order in which they subscribed; when `publish`
 returns, the replica manager has applied the image, so an answer sent afterwards names leaders that already
-serve."""
+serve.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ Configs = Mapping[ConfigResource, Mapping[str, str]]
 @dataclass(slots=True, frozen=True)
 class PartitionImage:
     """One partition. `partition_epoch` is the version of its state node; `leader` is -1 while there is
-    none."""
+    none.
+    """
 
     index: int
     leader: int
@@ -63,7 +65,8 @@ class EndpointImage:
 @dataclass(slots=True, frozen=True)
 class BrokerImage:
     """A live broker. `endpoints` by listener name; `epoch` is the id of the transaction that registered
-    it."""
+    it.
+    """
 
     broker_id: int
     epoch: int
@@ -122,13 +125,13 @@ class ClusterImage:
 @dataclass(slots=True)
 class ImageChanges:
     """The difference of two images. A topic that was deleted and made anew under the same name is in both
-    `deleted` and `created`."""
+    `deleted` and `created`.
+    """
 
     created: list[TopicImage] = field(default_factory=list)
     deleted: list[TopicImage] = field(default_factory=list)
     changed: list[tuple[TopicImage, TopicImage]] = field(default_factory=list)
     configs: list[ConfigResource] = field(default_factory=list)
-    brokers_changed: bool = False
 
     def with_new_partitions(self) -> list[TopicImage]:
         """The topics that are new or have grown."""
@@ -138,7 +141,7 @@ class ImageChanges:
 
 def changes_between(old: ClusterImage, new: ClusterImage) -> ImageChanges:
     """What happened on the way from `old` to `new`."""
-    changes = ImageChanges(brokers_changed=old.brokers != new.brokers)
+    changes = ImageChanges()
     if old.topics is not new.topics:
         for name, topic in old.topics.items():
             now = new.topics.get(name)

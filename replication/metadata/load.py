@@ -1,7 +1,8 @@
 """From the tree to the image: what a controller reads when it takes over.
 
 A topic without partition states is a creation that was cut short; it is loaded with leader -1 and epoch -1
-for each missing state, which the controller then completes."""
+for each missing state, which the controller then completes.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def _below(nodes: Mapping[str, Node], path: str) -> dict[str, Node]:
 
 def read_topics(nodes: dict[str, Node]) -> list[TopicImage]:
     """The topics in the subtree of /brokers/topics, sorted by name. A topic without an id is left out:
-    Kafka's controller gives it one before anybody uses it, and so must ours."""
+    Kafka's controller gives it one before anybody uses it, and so must ours.
+    """
     depth = paths.TOPICS.count("/") + 1
     topics: list[TopicImage] = []
     for path, node in nodes.items():
@@ -105,7 +107,8 @@ def read_brokers(nodes: dict[str, Node]) -> dict[int, BrokerImage]:
 
 def read_configs(nodes: dict[str, Node]) -> dict[ConfigResource, MappingProxyType[str, str]]:
     """The overrides in the subtree of /config. A node with an empty map (Kafka leaves such ones) is kept, so
-    that `resource in image.configs` says whether there is a node."""
+    that `resource in image.configs` says whether there is a node.
+    """
     configs: dict[ConfigResource, MappingProxyType[str, str]] = {}
     for path, node in nodes.items():
         resource = resource_at(path)

@@ -1,7 +1,8 @@
 """The metadata tree in memory: for tests, simulations and brokers that keep nothing.
 
 `MemoryTree` is the shared tree (the "server"), `MemoryStore` one session with it, so that tests can look at
-one tree through several sessions and end them one by one."""
+one tree through several sessions and end them one by one.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The watchers and session listeners of a store that lives in this process.
 
 Order of the calls: the order of the changes, and for one change the order in which the watchers were added.
-A watcher may add and cancel watches while it is called."""
+A watcher may add and cancel watches while it is called.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Where cluster metadata lies in the tree: Kafka's ZooKeeper paths (kafka.zk.ZkData, release 3.9).
 
-The same paths are used in every store, so that a tree means the same on SQLite and on ZooKeeper."""
+The same paths are used in every store, so that a tree means the same on SQLite and on ZooKeeper.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Integers are JSON numbers except where Kafka quotes them: the version of /cluster/id, timestamps of brokers
 and of the controller, the bounds of a producer id block. Unknown fields are ignored when read, so that nodes
-written by a later release can be used. Damaged JSON raises `BadPayload` with the path."""
+written by a later release can be used. Damaged JSON raises `BadPayload` with the path.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class StatePayload:
 @dataclass(slots=True, frozen=True)
 class BrokerPayload:
     """/brokers/ids/ID: `endpoints` maps a listener name to (host, port), `protocols` to its security
-    protocol."""
+    protocol.
+    """
 
     endpoints: Mapping[str, tuple[str, int]]
     protocols: Mapping[str, str]

@@ -8,7 +8,8 @@ SIGBUS.
 
 SQLite may block, so every statement runs through `run_blocking` (runtime/blocking.py), one at a time and in
 the order of the calls. An error of the database itself (disk full, damaged file) is raised as
-`StoreFailed`."""
+`StoreFailed`.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ class StoreFailed(StoreError):
 
 class SqliteStore:
     """A session with the file at `path`. Ephemeral nodes of an earlier session are removed by `open`, because
-    the lock of the data directory allows one process only."""
+    the lock of the data directory allows one process only.
+    """
 
     def __init__(self, path: str, run_blocking: RunBlocking) -> None:
         self._path = path

@@ -11,7 +11,8 @@ Rules that every implementation keeps (tests/contract/test_metadata_store.py run
 - Watchers are called on the event loop, after the change can be read, in the order of the changes; a watch
   stays until it is cancelled. Several changes in a row may be told as one.
 - Failures are the exceptions below; a call that fails has changed nothing, except `ConnectionLost`, after
-  which the change may or may not have happened."""
+  which the change may or may not have happened.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +130,8 @@ Cancel = Callable[[], None]
 
 class MetadataStore(Protocol):
     """A session with the tree of metadata. All paths are absolute, without a trailing slash; the root is
-    `/`."""
+    `/`.
+    """
 
     async def open(self) -> None:
         """Start the session. Ephemeral nodes of an earlier session of the same owner are gone afterwards."""
@@ -147,7 +149,8 @@ class MetadataStore(Protocol):
         """Every node below `path` by its full path, sorted by path; empty where there is no such node.
 
         One call where a loader would need thousands. The nodes are read as of one moment if the store can do
-        so."""
+        so.
+        """
 
     async def create(self, path: str, value: bytes, ephemeral: bool = False) -> int:
         """Create a node and return its `created_id`. Raises NodeExists, NoNode (parent)."""
@@ -161,11 +164,13 @@ class MetadataStore(Protocol):
     async def multi(self, operations: Sequence[Operation]) -> list[int]:
         """Apply all operations or none. Returns for each one the version that its node has afterwards (-1 for
         a deletion). Raises the error of the first refused operation, with its position in
-        `operation_index`."""
+        `operation_index`.
+        """
 
     def watch(self, path: str, watcher: Watcher) -> Cancel:
         """Call `watcher(path, event)` after each change of the node or its list of children, until
-        cancelled."""
+        cancelled.
+        """
 
     def on_session(self, listener: Callable[[SessionEvent], None]) -> Cancel:
         """Call `listener(event)` when the session changes its state, until cancelled."""

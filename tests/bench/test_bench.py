@@ -42,7 +42,6 @@ def test_frames_decode_to_the_requests_they_stand_for():
 def test_batches_fill_the_size_they_are_given():
     batch = wire.batch_of_size(1024, 1_048_588, 0)
     assert 1_048_588 - 1100 < len(batch.data) <= 1_048_588
-    assert batch.payload_bytes == batch.records * 1024
 
 
 @pytest.mark.parametrize(("connections", "depth"), [(1, 1), (5, 16)])

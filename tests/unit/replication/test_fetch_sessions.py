@@ -62,7 +62,6 @@ def test_unknown_sessions_and_wrong_epochs():
             answer = context.read()
             assert answer.ready
             assert context.respond(answer, 0) == (code, 0, [])
-            assert context.respond_throttled() == (code, 0)
         assert keys(client.more()) == []  # the session goes on as if nothing had been
 
     on_sessions(story)
@@ -193,20 +192,6 @@ def test_closing_a_session_wakes_who_waits_on_it():
         client.sessions.close(client.session_id)
         assert waiter.woken == 1
         assert context.read().ready
-
-    on_sessions(story)
-
-
-def test_throttled_answers_keep_an_incremental_session_and_make_no_new_one():
-    def story(broker, client):
-        full = client.context(every(0), (), 0, 0)
-        assert full.respond_throttled() == (ErrorCode.NONE, 0)
-        assert len(client.sessions) == 0
-        client.full(*every(0))
-        context = client.context([], (), client.epoch, client.session_id)
-        assert context.respond_throttled() == (ErrorCode.NONE, client.session_id)
-        client.epoch += 1
-        assert keys(client.more()) == []
 
     on_sessions(story)
 

@@ -109,20 +109,6 @@ def test_counts_of_delayed_and_watched(clockwork):
     assert left == [4, 2, 1]
 
 
-def test_cancel_for_key_returns_its_operations_and_completes_none(clockwork):
-    purgatory = Purgatory(clockwork)
-    both, one, other = Operation(), Operation(), Operation()
-    purgatory.try_complete_else_watch(both, ["key1", "key2"])
-    purgatory.try_complete_else_watch(one, ["key1"])
-    purgatory.try_complete_else_watch(other, ["key2"])
-    assert purgatory.cancel_for_key("key1") == [both, one]
-    assert purgatory.cancel_for_key("unknown") == []
-    assert purgatory.delayed == 1
-    clockwork.advance(2000)
-    assert (both.events, one.events) == ([], [])
-    assert other.events == ["complete", "expired"]
-
-
 def test_expiry_completes_and_then_expires_once(clockwork):
     purgatory = Purgatory(clockwork)
     early, late, done = Operation(100), Operation(300), Operation(100)
@@ -170,13 +156,3 @@ def test_an_operation_that_completes_others_from_within(clockwork):
     assert purgatory.check_and_complete("a") == 1
     assert first.events == second.events == ["complete"]
     assert (purgatory.delayed, purgatory.watched) == (0, 0)
-
-
-def test_shut_down_forgets_everything(clockwork):
-    purgatory = Purgatory(clockwork)
-    operation = Operation()
-    purgatory.try_complete_else_watch(operation, ["a", "b"])
-    purgatory.shut_down()
-    clockwork.advance(5000)
-    assert operation.events == []
-    assert purgatory.delayed == purgatory.watched == 0

@@ -108,14 +108,6 @@ def test_what_is_no_partition_stops_the_start_and_known_foreigners_do_not():
         open_manager(files)
 
 
-def test_a_segment_without_an_offset_in_its_name_stops_the_start():
-    files = SimFileSystem()
-    files.make_dirs("/logs/t-0")
-    files.open("/logs/t-0/first.log", create=True)
-    with pytest.raises(InconsistentDirectory, match=r"/logs/t-0: .*'first\.log'"):
-        open_manager(files)
-
-
 def test_two_managers_on_one_directory(tmp_path):
     path = str(tmp_path / "logs")
     files = OsFileSystem()

@@ -1,6 +1,7 @@
 import pytest
 
 from storage import segment_dump
+from storage.errors import InconsistentDirectory
 from storage.log_config import LogConfig
 from tests.simulation.files import SimFileSystem
 from tests.support.logs import (
@@ -187,7 +188,7 @@ def test_orphans_and_deleted_files_go():
 def test_a_file_without_an_offset_is_an_error():
     files = filled(close=True)
     files.open(f"{DIR}/strange.log", create=True)
-    with pytest.raises(ValueError, match="offset"):
+    with pytest.raises(InconsistentDirectory, match="offset"):
         reopened(files)
 
 

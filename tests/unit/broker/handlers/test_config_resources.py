@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.handlers.config_resources import check_node, refusals_by_key, stored_resource
+from broker.handlers.config_resources import by_resource, check_node, stored_resource
 from protocol.errors import ErrorCode
 from replication.controller.outcomes import ConfigOutcome, Refused
 from replication.metadata.configs import ConfigResource, ConfigType
@@ -34,4 +34,4 @@ def test_a_node_is_named_by_its_number(broker: HandlerBroker, name: str) -> None
 def test_outcomes_by_resource() -> None:
     resource = ConfigResource(ConfigType.TOPIC, "t")
     outcome = ConfigOutcome(resource)
-    assert refusals_by_key([outcome]) == {resource: outcome}
+    assert by_resource([outcome]) == {resource: outcome}

@@ -10,7 +10,6 @@ from protocol.errors import ErrorCode
 from replication.controller.adoption import LogOnDisk
 from replication.controller.outcomes import MorePartitions, NewTopic, TopicToDelete
 from replication.metadata.configs import ConfigChange
-from replication.metadata.image import EndpointImage
 from replication.metadata.load import load_image
 from replication.metadata.store import NoNode, Put
 from tests.unit.replication.cluster import NODE, Broker, on_broker, produce, topic_resource
@@ -274,13 +273,3 @@ def test_a_store_whose_topics_were_deleted_adopts_nothing():
         assert dict(image.topics) == {}
 
     asyncio.run(main())
-
-
-def test_endpoints_can_be_announced_later():
-    async def story(broker):
-        await broker.controller.set_endpoints({"PLAINTEXT": EndpointImage("h", 4711)}, "r9")
-        me = broker.holder.current.brokers[NODE]
-        assert (me.endpoints["PLAINTEXT"].port, me.rack) == (4711, "r9")
-        await assert_store_and_image_agree(broker)
-
-    on_broker(story)

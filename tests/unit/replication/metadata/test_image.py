@@ -50,7 +50,6 @@ def test_changes_name_what_was_created_deleted_and_changed():
     assert not (nothing.deleted)
     assert not (nothing.changed)
     assert not (nothing.configs)
-    assert not nothing.brokers_changed
 
 
 def test_a_topic_made_anew_is_deleted_and_created():
@@ -75,7 +74,6 @@ def test_brokers_are_in_the_order_of_their_ids():
     brokers = {2: BrokerImage(2, 5, {}), 1: BrokerImage(1, 4, {})}
     image = IMAGE.with_brokers(brokers)
     assert list(image.brokers) == [1, 2]
-    assert changes_between(IMAGE, image).brokers_changed
 
 
 def test_the_holder_tells_subscribers_in_order_after_the_change():
