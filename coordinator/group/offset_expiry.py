@@ -60,7 +60,7 @@ def expired(
     """The partitions whose offset is over. Those with a pending offset stay."""
     return [
         (topic, partition)
-        for (topic, partition), offset in offsets.committed.row(group).items()
-        if is_expired(offset, topic, rule, now_ms, retention_ms)
+        for (topic, partition), stored in offsets.committed.row(group).items()
+        if is_expired(Offset._make(stored), topic, rule, now_ms, retention_ms)
         and not offsets.is_pending(group, topic, partition)
     ]

@@ -12,13 +12,14 @@ committed to the log. Who may commit, and whether topics exist, is checked by th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from coordinator.group.records import (
     NO_EXPIRY,
     NO_LEADER_EPOCH,
     Offset,
     OffsetKey,
+    Stored,
     UnknownRecords,
     offset_record,
     offset_tombstone,
@@ -34,6 +35,7 @@ METADATA_MAX_BYTES = 4096
 """Default of offset.metadata.max.bytes; it counts UTF-16 units in spite of its name."""
 NO_OFFSET = -1
 NO_RETENTION = -1
+_RECORD_OFFSET: Final = 5  # of Stored
 _SHORT_ENOUGH = 2  # a character is two UTF-16 units at most
 
 TopicPartition: TypeAlias = tuple[str, int]
@@ -69,8 +71,8 @@ class Offsets:
         self._metadata_max_bytes = metadata_max_bytes
         self._unknown = unknown
         self._strings: dict[str, str] = {}
-        self.committed: JournaledTable[str, TopicPartition, Offset] = JournaledTable(journal)
-        self.pending: JournaledTable[int, OffsetKey, Offset] = JournaledTable(journal)
+        self.committed: JournaledTable[str, TopicPartition, Stored] = JournaledTable(journal)
+        self.pending: JournaledTable[int, OffsetKey, Stored] = JournaledTable(journal)
         self.producers: JournaledTable[str, TopicPartition, tuple[int, ...]] = JournaledTable(journal)
 
     def commit(
@@ -124,13 +126,13 @@ class Offsets:
             partitions = list(row)
         found: list[Fetched] = []
         for cell in partitions:
-            offset = row.get(cell)
+            stored = row.get(cell)
             if require_stable and self.producers.committed(group, cell):
                 found.append(Fetched(*cell, error=ErrorCode.UNSTABLE_OFFSET_COMMIT))
-            elif offset is None:
+            elif stored is None:
                 found.append(Fetched(*cell))
             else:
-                found.append(Fetched(*cell, offset.offset, offset.leader_epoch, offset.metadata))
+                found.append(Fetched(*cell, stored[0], stored[1], stored[2]))
         return found
 
     def groups(self) -> list[str]:
@@ -155,27 +157,27 @@ class Offsets:
         if value is None:
             self._remove(group, cell)
             return
-        offset = read_offset_value(value, record_offset, self._unknown)
-        if offset is None:
+        stored = read_offset_value(value, record_offset, self._unknown)
+        if stored is None:
             return
         if producer_id == NOT_TRANSACTIONAL:
-            self.committed.put(group, cell, offset)
+            self.committed.put(group, cell, stored)
             return
-        self.pending.put(producer_id, OffsetKey(group, topic, partition), offset)
+        self.pending.put(producer_id, OffsetKey(group, topic, partition), stored)
         waiting = self.producers.get(group, cell) or ()
         if producer_id not in waiting:
             self.producers.put(group, cell, (*waiting, producer_id))
 
     def replay_end_marker(self, producer_id: int, commit: bool) -> None:
         """Publish or drop what is pending for a producer."""
-        for key, offset in list(self.pending.row(producer_id).items()):
+        for key, stored in list(self.pending.row(producer_id).items()):
             cell = (key.topic, key.partition)
             self.pending.remove(producer_id, key)
             self._forget_producer(key.group, cell, producer_id)
             if commit:
                 known = self.committed.get(key.group, cell)
-                if known is None or offset.record_offset > known.record_offset:
-                    self.committed.put(key.group, cell, offset)
+                if known is None or stored[_RECORD_OFFSET] > known[_RECORD_OFFSET]:
+                    self.committed.put(key.group, cell, stored)
 
     def loaded(self) -> None:
         """A load is over: let go of the strings that it shared between records."""

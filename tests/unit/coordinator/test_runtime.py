@@ -2,6 +2,7 @@
 
 import pytest
 
+from coordinator.group.offsets import Commit
 from coordinator.ports import ReadFailed
 from coordinator.result import CoordinatorError, Producer, Result
 from coordinator.runtime import State
@@ -54,7 +55,7 @@ def test_a_failed_append_leaves_the_previous_offset() -> None:
     coordinator.topic.fail(E.NOT_ENOUGH_REPLICAS)
     assert answers == [(E.COORDINATOR_NOT_AVAILABLE, None)]
     assert coordinator.fetched("g") == 5
-    assert coordinator.offsets.committed.get("g", ("t", 0)).offset == 5
+    assert coordinator.offsets.committed.get("g", ("t", 0))[0] == 5
 
 
 def test_a_refused_append_changes_nothing() -> None:
@@ -95,8 +96,6 @@ def test_a_write_that_follows_a_failure_at_once_is_not_taken_for_a_failed_one() 
 
 
 def one_record(shard: OffsetShard) -> list:
-    from coordinator.group.offsets import Commit
-
     return shard.offsets.commit("g", [Commit("t", 0, 8)], 0)[0]
 
 
