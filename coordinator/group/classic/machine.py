@@ -34,6 +34,7 @@ from coordinator.group.classic.group import AssignmentWrite, ClassicGroup, Empty
 from coordinator.group.classic.heartbeat import heartbeat
 from coordinator.group.classic.join import join, session_in_bounds
 from coordinator.group.classic.states import GroupState
+from coordinator.result import append_error
 from protocol import messages as m
 from protocol.errors import ErrorCode
 
@@ -111,7 +112,7 @@ def _committed(group: ClassicGroup, write_id: int, now_ms: int, out: Outcome) ->
 
 
 def _failed(group: ClassicGroup, write_id: int, log_error: ErrorCode, now_ms: int, out: Outcome) -> None:
-    error = replies.append_failure(log_error)
+    error = append_error(log_error)
     match group.writes.pop(write_id, None):
         case AssignmentWrite() as write:
             sync.failed(group, write, error, now_ms, out)

@@ -58,6 +58,7 @@ class Play:
     timers: dict[TimerKey, tuple[int, ev.Event]] = field(default_factory=dict)
     asked: dict[int, Asked] = field(default_factory=dict)
     replies: dict[int, object] = field(default_factory=dict)
+    parked: dict[int, None] = field(default_factory=dict)
     ids: dict[str, list[str]] = field(default_factory=dict)
     log: list[GroupRecord] = field(default_factory=list)
     writes: list[tuple[int, GroupRecord]] = field(default_factory=list)
@@ -214,11 +215,12 @@ class Play:
 
     def token(self, name: str, api: str, given: dict[str, str]) -> int:
         self.tokens += 1
+        self.parked[self.tokens] = None
         self.asked[self.tokens] = Asked(name.partition(".")[0], api, int(given.get("v", LATEST[api])))
         return self.tokens
 
     def unanswered(self) -> list[int]:
-        return [token for token in self.asked if token not in self.replies]
+        return list(self.parked)
 
     def ask(self, event: ev.Request) -> None:
         if self.group is None:
@@ -248,6 +250,7 @@ class Play:
             self.learn(self.asked[reply.token].name, reply.response)
         for reply in out.replies:
             assert reply.token not in self.replies, "a request is answered once"
+            del self.parked[reply.token]
             asked = self.asked[reply.token]
             reply.response.encode(asked.version)
             self.replies[reply.token] = reply.response

@@ -19,7 +19,7 @@ from coordinator.group.classic.snapshot import group_record
 from coordinator.group.classic.states import GroupState
 from protocol import messages as m
 from protocol.errors import ErrorCode
-from tests.unit.coordinator.group.classic.play import CountingIds, Play
+from tests.unit.coordinator.group.classic.play import Asked, CountingIds, Play
 
 DYNAMIC, STATIC = ("a", "b", "c", "d"), ("s", "t")
 NAMES = st.sampled_from(DYNAMIC + STATIC)
@@ -40,15 +40,21 @@ class Watched(Play):
         self.last_sign_ms: dict[str, int] = {}
         self.joined_generation: dict[str, int] = {}
         self.protocols: dict[int, str | None] = {}
+        self.todo: dict[str, str] = {}
+        self.asking: dict[int, str] = {}
 
     def instance(self, name: str) -> str | None:
         return name if name in STATIC else None
+
+    def ask(self, event: ev.Request) -> None:
+        self.asking[event.token] = "" if isinstance(event, ev.LeaveGroup) else event.member_id
+        super().ask(event)
 
     def tell(self, event: ev.Event) -> Outcome:
         group = self.existing()
         before = dict(group.members)
         unsynced, generation = list(group.unsynced), group.generation
-        waited = {each: m_.joining is not None for each, m_ in before.items()}
+        waited = {each: member.joining is not None for each, member in before.items()}
         out = super().tell(event)
         assert generation <= group.generation <= generation + 1, "one generation at a time"
         for member_id, member in before.items():
@@ -82,10 +88,9 @@ class Watched(Play):
                 )
             case ev.JoinGroup():
                 restarts = event.member_id == "" and event.instance_id is not None
-                full = self.existing().awaiting_join >= MAX_SIZE
-                return (restarts and event.instance_id == instance_id) or (
-                    full and event.member_id == member_id
-                )
+                refused = self.replies.get(event.token)
+                full = getattr(refused, "error_code", 0) == ErrorCode.GROUP_MAX_SIZE_REACHED
+                return full or (restarts and event.instance_id == instance_id)
         return False
 
     def perform(self, out: Outcome) -> None:
@@ -98,13 +103,20 @@ class Watched(Play):
             elif isinstance(response, m.SyncGroupResponse) and response.error_code == ErrorCode.NONE:
                 assert group is not None
                 assert response.assignment in (b"", f"{group.generation}-{name}".encode())
-            if response.error_code in SIGNS_OF_LIFE or isinstance(response, m.SyncGroupResponse):
-                for member_id in self.ids.get(name, []):
-                    if group is not None and member_id in group.members:
-                        self.last_sign_ms[member_id] = self.now_ms
+            if response.error_code in SIGNS_OF_LIFE:
+                self.last_sign_ms[self.asking[reply.token]] = self.now_ms
         super().perform(out)
+        for reply in out.replies:
+            self.learn_what_to_do(self.asked[reply.token], reply.response.error_code)
         if out.records:
             self.log_is_behind = False
+
+    def learn_what_to_do(self, asked: Asked, error: int) -> None:
+        """A client as it should be: what it does after this answer."""
+        if error in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID) or asked.api == "leave":
+            self.ids.setdefault(asked.name, []).append("")
+        after = {"join": "sync", "sync": "beat", "beat": "beat"}.get(asked.api, "join")
+        self.todo[asked.name] = after if error == ErrorCode.NONE else "join"
 
     def check_joined(self, group: ClassicGroup | None, name: str, response: m.JoinGroupResponse) -> None:
         assert group is not None
@@ -158,12 +170,27 @@ class GroupMachine(RuleBasedStateMachine):
             self.play.ids.setdefault(name, []).append("")
         self.ask_join(name, version, session, offers, owned)
 
-    @rule(session=SESSIONS, offers=OFFERS)
-    def everybody_joins(self, session: int, offers: tuple[str, ...]) -> None:
-        for name in DYNAMIC[:2] + STATIC[:1]:
-            self.ask_join(name, 9, session, offers, b"")
-            if self.play.replies.get(self.play.tokens) is not None:
-                self.ask_join(name, 9, session, offers, b"")
+    @rule(
+        names=st.lists(NAMES, min_size=1, max_size=6, unique=True),
+        session=SESSIONS,
+        rounds=st.integers(1, 8),
+        pause_ms=st.sampled_from([100, 1000, 3000]),
+    )
+    def clients_do_as_they_should(self, names: list[str], session: int, rounds: int, pause_ms: int) -> None:
+        play = self.play
+        for _ in range(rounds):
+            for name in names:
+                busy = any(play.asked[token].name == name for token in play.unanswered())
+                match None if busy else play.todo.get(name, "join"):
+                    case "join":
+                        self.ask_join(name, 9, session, ("range", "rr"), b"")
+                    case "sync":
+                        self.sync(name)
+                    case "beat":
+                        self.beat(name)
+            while play.writes:
+                play.do_commit()
+            play.do_wait(str(pause_ms))
 
     @rule(name=NAMES)
     def sync(self, name: str) -> None:
@@ -180,12 +207,6 @@ class GroupMachine(RuleBasedStateMachine):
                 assignments={each.member_id: f"{generation}-{each.client_id}".encode() for each in members},
             )
         )
-
-    @rule()
-    def everybody_syncs(self) -> None:
-        for name in STATIC + DYNAMIC:
-            self.sync(name)
-        self.write(fails=False)
 
     @rule(name=NAMES)
     def beat(self, name: str) -> None:

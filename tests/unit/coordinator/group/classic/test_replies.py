@@ -47,23 +47,3 @@ def test_leaving_from_version_3_has_an_error_for_each(version: int) -> None:
         ("a", None, ErrorCode.NONE),
         ("", "i", ErrorCode.UNKNOWN_MEMBER_ID),
     ]
-
-
-@pytest.mark.parametrize(
-    ("log_error", "heard"),
-    [
-        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
-        (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
-        (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
-        (ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
-        (ErrorCode.INVALID_FETCH_SIZE, ErrorCode.UNKNOWN_SERVER_ERROR),
-        (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_COORDINATOR),
-    ],
-)
-def test_failed_appends_as_members_hear_of_them(log_error: ErrorCode, heard: ErrorCode) -> None:
-    assert replies.append_failure(log_error) is heard
