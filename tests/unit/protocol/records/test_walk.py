@@ -80,7 +80,7 @@ def test_walk_of_sound_records_then_accepts_and_reports(these):
     assert expected[1] is True
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=120, derandomize=True, deadline=None)
 @given(rows, st.data())
 def test_walk_of_damaged_records_then_agrees_with_parser(these, data):
     section = section_of(these)
@@ -94,7 +94,7 @@ def test_walk_of_damaged_records_then_agrees_with_parser(these, data):
     assert_same_verdict(section, max(count, 0))
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 @given(st.binary(max_size=60), st.integers(0, 12))
 def test_walk_of_random_bytes_then_agrees_with_parser(data, count):
     assert_same_verdict(data, count)
@@ -103,7 +103,7 @@ def test_walk_of_random_bytes_then_agrees_with_parser(data, count):
 small = st.one_of(st.sampled_from([0, 2, 4, 6, 8, 10, 12]), st.integers(0, 5))
 
 
-@settings(max_examples=400, derandomize=True, deadline=None)
+@settings(max_examples=200, derandomize=True, deadline=None)
 @given(st.lists(small, max_size=80).map(bytes), st.integers(0, 12))
 def test_walk_of_small_numbers_then_agrees_with_parser(data, count):
     assert_same_verdict(data, count)
