@@ -38,7 +38,6 @@ class AssignmentWrite:
 class StaticMemberWrite:
     """A static member's new id is being written; `replaced` comes back when that fails."""
 
-    generation: int
     token: int
     member_id: str
     replaced: Member

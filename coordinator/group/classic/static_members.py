@@ -45,9 +45,7 @@ def restart(group: ClassicGroup, event: JoinGroup, member_id: str, now_ms: int, 
     if group.state is GroupState.STABLE and group.choose_protocol() == group.protocol_name:
         out.notes.append(f"group {group.group_id}: {reason}; no rebalance")
         out.records.append(group_record(group))
-        group.expect_write(
-            StaticMemberWrite(group.generation, event.token, member_id, old, leader_before), out
-        )
+        group.expect_write(StaticMemberWrite(event.token, member_id, old, leader_before), out)
     elif group.state is GroupState.COMPLETING_REBALANCE:
         # The leader may know the old id already: its assignment would miss the new one.
         prepare(group, reason, now_ms, out)
@@ -74,7 +72,6 @@ def _parked(group: ClassicGroup, write: StaticMemberWrite) -> Member | None:
     member = group.members.get(write.member_id)
     if (
         group.state is not GroupState.STABLE
-        or group.generation != write.generation
         or member is None
         or member.joining is None
         or member.joining.token != write.token

@@ -215,6 +215,26 @@ def test_when_no_restart_is_written_the_first_id_is_valid() -> None:
     )
 
 
+def test_the_session_of_a_new_id_begins_when_it_is_written() -> None:
+    play = static_pair()
+    play.run(
+        """
+        hold                       |
+        join b id=none instance=ib |
+        wait 9000                  |
+        beat a instance=ia         | a beat NONE
+        wait 9000                  |
+        beat a instance=ia         | a beat NONE
+        commit                     | b joined 1 range, leader a
+        wait 9999                  |
+        beat a instance=ia         | a beat NONE
+        state                      | Stable 1 a,b
+        wait 1                     |
+        state                      | PreparingRebalance 1 a
+        """
+    )
+
+
 def test_a_restart_takes_no_room_in_a_full_group() -> None:
     static_pair(GroupSettings(max_size=2)).run(
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from coordinator.group.classic.events import SyncDeadline
 from coordinator.group.classic.states import GroupState
 from protocol import messages as m
 from tests.unit.coordinator.group.classic.play import START_MS, Play, stable
@@ -111,6 +112,30 @@ def test_an_assignment_that_is_not_written_goes_to_nobody(log_error: str, heard:
         """
     )
     assert all(member.assignment == b"" for member in play.existing().members.values())
+
+
+def test_a_session_begins_when_the_assignment_is_committed() -> None:
+    play = stable(None, "a")
+    play.run(
+        """
+        join a     | a joined 2 range, leader a of a
+        hold       |
+        sync a     |
+        wait 15000 |
+        state      | CompletingRebalance 2 a
+        commit     | a synced ''
+        wait 9999  |
+        state      | Stable 2 a
+        wait 1     |
+        state      | Empty 3
+        """
+    )
+
+
+def test_the_deadline_of_another_generation_removes_nobody() -> None:
+    play = completing()
+    play.tell(SyncDeadline(0))
+    play.run("state | CompletingRebalance 1 a,b,c")
 
 
 def test_a_write_that_ends_after_a_new_rebalance_began_changes_nothing() -> None:
