@@ -1,8 +1,8 @@
 """A log directory: its lock, its `meta.properties`, the logs it holds, and its failure.
 
-`meta.properties` is a Java properties file, version 1: cluster.id, node.id, directory.id. Java escapes `:`
-and `=` in values, so a reader has to undo that. A failed directory stays out of service until the broker
-restarts: its logs refuse everything and nothing is written to it any more.
+`meta.properties` is a Java properties file, version 1: cluster.id, node.id, directory.id. A failed directory
+stays out of service until the broker restarts: its logs refuse everything and nothing is written to it any
+more.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from runtime.files import FileLock, FileLockHeld, FileSystem
 from storage import checkpoints, names
 from storage.append import is_full
 from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory
+from storage.properties import parse_properties
 
 if TYPE_CHECKING:
     from storage.flush_job import FlushJob
     from storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
-_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 @dataclass(slots=True)
@@ -33,53 +33,6 @@ class MetaProperties:
     cluster_id: str
     node_id: int
     directory_id: bytes
-
-
-def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values of a Java properties file: comments, continued lines, escapes."""
-    values: dict[str, str] = {}
-    pending = ""
-    for raw in text.splitlines():
-        line = pending + raw.lstrip(" \t\f")
-        if not pending and (not line or line[0] in "#!"):
-            continue
-        backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2:
-            pending = line[:-1]
-            continue
-        pending = ""
-        key, value = _split(line)
-        values[_unescape(key)] = _unescape(value)
-    return values
-
-
-def _split(line: str) -> tuple[str, str]:
-    at = 0
-    while at < len(line) and line[at] not in "=: \t\f":
-        at += 2 if line[at] == "\\" else 1
-    rest = line[at:].lstrip(" \t\f")
-    if rest and rest[0] in "=:":
-        rest = rest[1:].lstrip(" \t\f")
-    return line[:at], rest
-
-
-def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
-    out: list[str] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
-        if char != "\\" or at + 1 == len(text):
-            out.append(char)
-            at += 1
-        elif text[at + 1] == "u":
-            out.append(chr(int(text[at + 2 : at + 6], 16)))
-            at += 6
-        else:
-            out.append(_ESCAPES.get(text[at + 1], text[at + 1]))
-            at += 2
-    return "".join(out)
 
 
 def read_meta(files: FileSystem, path: str) -> MetaProperties | None:

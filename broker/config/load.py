@@ -14,8 +14,8 @@ from broker.config.checks import check_cross_key_rules
 from broker.config.definitions import BROKER_KEYS, base_name, find_broker_key
 from broker.config.effects import EFFECTIVE, differs_from_default, is_kraft, is_protecting
 from broker.config.listeners import Listeners, parse_listeners
-from broker.config.properties import parse_properties
 from broker.config.values import ConfigError, words
+from storage.properties import parse_properties
 
 _TOOL_VARIABLES: Final = words(
     """

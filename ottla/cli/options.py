@@ -66,7 +66,7 @@ def read_properties(path: Path | None) -> dict[str, str]:
     """A property file as Java reads it; nothing for None."""
     if path is None:
         return {}
-    from broker.config.properties import parse_properties
+    from storage.properties import parse_properties
 
     try:
         return parse_properties(path.read_bytes())

@@ -4,7 +4,7 @@ import pytest
 
 from protocol.uuids import ZERO_UUID, uuid_to_text
 from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory
-from storage.log_dirs import LogDir, MetaProperties, parse_properties, read_meta, write_meta
+from storage.log_dirs import LogDir, MetaProperties, read_meta, write_meta
 from tests.simulation.files import SimFileSystem
 
 META = "/logs/meta.properties"
@@ -17,14 +17,6 @@ def disk(content: bytes | None = None) -> SimFileSystem:
     if content is not None:
         files.write_atomic(META, content)
     return files
-
-
-def test_java_properties_are_unescaped():
-    text = "#\n#Sat Nov 28 04:00:00 UTC 2026\n! more\n\ncluster.id=a\\:b\\=c\n  node.id : 7\n"
-    text += "x\\ y = 1\\t2\\u0041\nlong=one\\\n   two\nbare\nb\\\\=c\n"
-    assert parse_properties(text) == {
-        "cluster.id": "a:b=c", "node.id": "7", "x y": "1\t2A", "long": "onetwo", "bare": "", "b\\": "c",
-    }  # fmt: skip
 
 
 def test_what_is_written_is_read_by_the_same_rules():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.config.properties import parse_properties
+from storage.properties import parse_properties
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,11 @@ plain = st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), 
 def test_escaped_pairs_come_back(pairs: dict[str, str]) -> None:
     text = "\n".join(f"{escaped(key)}={escaped(value)}" for key, value in pairs.items() if key)
     assert parse_properties(text) == {key: value for key, value in pairs.items() if key}
+
+
+def test_a_file_that_java_wrote():
+    text = "#\n#Sat Nov 28 04:00:00 UTC 2026\n! more\n\ncluster.id=a\\:b\\=c\n  node.id : 7\n"
+    text += "x\\ y = 1\\t2\\u0041\nlong=one\\\n   two\nbare\nb\\\\=c\n"
+    assert parse_properties(text) == {
+        "cluster.id": "a:b=c", "node.id": "7", "x y": "1\t2A", "long": "onetwo", "bare": "", "b\\": "c",
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Java's .properties syntax, as Kafka's server.properties uses it.
+"""Java's .properties syntax, as Kafka's server.properties and meta.properties use it.
 
 Owns the reading only: comments (# and !), `=`, `:` or blank between key and value, lines continued
 by a trailing backslash, escapes \\t \\n \\r \\f \\uXXXX, and the last of repeated keys wins.
