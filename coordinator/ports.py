@@ -84,6 +84,8 @@ class Timer(Protocol):
 
 
 class Clock(Protocol):
-    """runtime's Clock, or a test's."""
+    """Milliseconds since the epoch. Sessions are measured with it, so it should not follow a wall clock that
+    is set: the time of start plus what a monotonic clock says since.
+    """
 
     def now_ms(self) -> int: ...

@@ -37,7 +37,7 @@ from coordinator.ports import (
     ReadFailed,
     Timer,
 )
-from coordinator.result import NO_PRODUCER, CoordinatorError, Result, append_error
+from coordinator.result import NO_PRODUCER, CoordinatorError, CoordinatorRecord, Result, append_error
 from coordinator.shard import Shard
 from coordinator.timer import KeyedTimers
 from protocol.errors import ErrorCode, InvalidRecords, ProtocolViolation
@@ -52,6 +52,7 @@ NO_EPOCH = -1
 S = TypeVar("S", bound=Shard)
 R = TypeVar("R")
 Done = Callable[[ErrorCode, Any], None]
+Append = Callable[[list[CoordinatorRecord], Callable[[ErrorCode], None]], None]
 
 _log = logging.getLogger(__name__)
 
@@ -74,11 +75,16 @@ class Spawner(Protocol):
 
 @dataclass(slots=True)
 class Context:
-    """What a shard's maker is given: the shard must keep its state in tables over this journal."""
+    """What a shard's maker is given: the shard must keep what records change in tables over this journal.
+
+    `append` is for state machines that have changed by themselves: the records are appended without being
+    applied, and the callback hears NONE or the error. It is called once, and only after `append` returned.
+    """
 
     partition: int
     journal: Journal
     timers: KeyedTimers
+    append: Append
 
 
 @dataclass(slots=True)
@@ -160,7 +166,11 @@ class CoordinatorRuntime(Generic[S]):
         if owned is not None and owned.state in (State.LOADING, State.ACTIVE):
             owned.epoch = epoch
             return
-        context = Context(partition, Journal(), KeyedTimers(self._timer))
+
+        def append(records: list[CoordinatorRecord], decided: Callable[[ErrorCode], None]) -> None:
+            self._append_later_told(partition, records, decided)
+
+        context = Context(partition, Journal(), KeyedTimers(self._timer), append)
         owned = _Partition(self._make_shard(context), context, State.LOADING, epoch)
         self._partitions[partition] = owned
         self._tasks.spawn(f"load {self.topic}-{partition}", self._load(partition, owned))
@@ -276,6 +286,22 @@ class CoordinatorRuntime(Generic[S]):
             for offset, (key, value) in enumerate(result.records, parked.base_offset):
                 journal.offset = offset
                 replay(key, value, offset, producer_id)
+
+    def _append_later_told(
+        self, partition: int, records: list[CoordinatorRecord], decided: Callable[[ErrorCode], None]
+    ) -> None:
+        """A refusal comes by a timer, as the state machine has not finished with its event yet."""
+        returned = False
+
+        def done(error: ErrorCode, _: None) -> None:
+            if returned:
+                decided(error)
+            else:
+                self._timer.add(0, lambda: decided(error))
+
+        assert records, "a state machine that changed without records has nothing to wait for"
+        self.write(partition, lambda _: Result(records, None, replay=False), done)
+        returned = True
 
     def _stage(self, partition: int, owned: _Partition[S], batch: bytearray, parked: _Parked) -> None:
         def decided(error: ErrorCode) -> None:

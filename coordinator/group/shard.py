@@ -1,0 +1,232 @@
+"""All groups of one partition of __consumer_offsets: offsets, and the state machines of classic groups.
+
+Two kinds of state live side by side. Offsets change by replaying records, with a journal that takes back what
+was not appended. A classic group changes by events and writes what has to last; it is told whether its
+records were committed and mends itself. On a load its last record makes the group.
+
+The order for each event of a group: append its records, set its timers, send its replies. An append that is
+refused is told later, never inside the event that caused it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coordinator.group.classic import events as ev
+from coordinator.group.classic.describe import subscribed_topics
+from coordinator.group.classic.effects import Outcome, Response, SetTimer
+from coordinator.group.classic.group import ClassicGroup
+from coordinator.group.classic.machine import handle, handle_without_group
+from coordinator.group.classic.snapshot import group_record as group_state
+from coordinator.group.classic.snapshot import load_group, tombstone
+from coordinator.group.classic.states import GroupState
+from coordinator.group.offset_expiry import Expiry, expired, expiry_of
+from coordinator.group.offsets import METADATA_MAX_BYTES, Offsets
+from coordinator.group.records import (
+    GROUP_KEY_TYPE,
+    OFFSET_KEY_TYPES,
+    UnknownRecords,
+    group_record,
+    key_type,
+    read_group_key,
+    read_group_value,
+)
+from coordinator.ports import Clock
+from coordinator.result import CoordinatorRecord
+from coordinator.runtime import Context
+from protocol import messages as m
+from protocol.errors import ErrorCode
+from runtime.entropy import Random
+
+_log = logging.getLogger(__name__)
+Answer = Callable[[Response], None]
+
+
+@dataclass(slots=True)
+class ShardSettings:
+    """What the groups of a broker have in common."""
+
+    groups: ev.GroupSettings
+    metadata_max_bytes: int = METADATA_MAX_BYTES
+
+
+@dataclass(slots=True)
+class Removal:
+    """Records that remove groups or offsets; `undo` brings the groups back when they are not appended."""
+
+    records: list[CoordinatorRecord]
+    undo: Callable[[], None]
+
+
+class GroupShard:
+    """The groups that live on one partition, while this broker is their coordinator."""
+
+    def __init__(self, context: Context, clock: Clock, random: Random, settings: ShardSettings) -> None:
+        self._context = context
+        self._clock = clock
+        self._random = random
+        self._settings = settings
+        self._unknown = UnknownRecords()
+        self._answers: dict[int, Answer] = {}
+        self._token = 0
+        self.offsets = Offsets(context.journal, self._unknown, settings.metadata_max_bytes)
+        self.groups: dict[str, ClassicGroup] = {}
+
+    def expect_answer(self, answer: Answer) -> int:
+        """The token for a request's event; `answer` is called once, perhaps before `handle` returns."""
+        self._token += 1
+        self._answers[self._token] = answer
+        return self._token
+
+    def handle(self, group_id: str, event: ev.Event) -> None:
+        """Let something happen to a group. A request that may create one does; other news of none is old."""
+        group = self.groups.get(group_id)
+        now_ms = self._clock.now_ms()
+        if group is None:
+            if not isinstance(event, ev.Request):
+                return
+            refused = handle_without_group(event, self._settings.groups)
+            if refused is not None:
+                self._answer(refused)
+                return
+            group = self.groups[group_id] = ClassicGroup(group_id, self._settings.groups, self._random)
+        self._perform(group, handle(group, event, now_ms))
+
+    def remove(self, group_id: str) -> Removal:
+        """End an Empty group, or one of offsets alone, with everything that is committed or pending for it.
+
+        Whether it may be removed is checked by the caller (`classic.describe.delete_error`).
+        """
+        records = self.offsets.delete_group(group_id)
+        group = self.groups.get(group_id)
+        if group is None:
+            return Removal(records, lambda: None)
+        before = group_state(group)
+        self._perform(group, handle(group, ev.Deleted(), self._clock.now_ms()))
+
+        def undo() -> None:
+            if group_id not in self.groups and before.value is not None:
+                self._replay_value(group_id, before.value)
+
+        gone = tombstone(group_id)
+        return Removal([*records, group_record(gone.key, gone.value)], undo)
+
+    def remove_expired(self, now_ms: int, retention_ms: int) -> Removal:
+        """Drop offsets that are over, and Empty groups that have none left."""
+        out = Removal([], lambda: None)
+        undos: list[Callable[[], None]] = []
+        for group_id in dict.fromkeys(self.offsets.groups()) | dict.fromkeys(self.groups):
+            group = self.groups.get(group_id)
+            rule = Expiry() if group is None else _expiry_of(group)
+            if rule is None:
+                continue
+            over = expired(self.offsets, group_id, rule, now_ms, retention_ms)
+            emptied = len(over) == len(self.offsets.committed.row(group_id))
+            if (
+                group is not None
+                and group.state is GroupState.EMPTY
+                and not group.pending_ids
+                and emptied
+                and not self.offsets.producers.row(group_id)
+            ):
+                removal = self.remove(group_id)
+                out.records += removal.records
+                undos.append(removal.undo)
+            else:
+                out.records += self.offsets.delete(group_id, over)
+
+        def undo() -> None:
+            for each in undos:
+                each()
+
+        return Removal(out.records, undo)
+
+    def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
+        """Apply a record. Raises MalformedMessage."""
+        kind = key_type(key)
+        if kind in OFFSET_KEY_TYPES:
+            self.offsets.replay(key, value, offset, producer_id)
+        elif kind == GROUP_KEY_TYPE:
+            self._replay_group(read_group_key(key), value)
+        else:
+            self._unknown.see("key type", kind, kind)
+
+    def replay_end_marker(self, producer_id: int, commit: bool) -> None:
+        """The transaction of a producer has ended: its offsets count, or are dropped."""
+        self.offsets.replay_end_marker(producer_id, commit)
+
+    def on_loaded(self, now_ms: int) -> None:
+        """Give every member a fresh session; groups that can't go on as they are rebalance."""
+        self.offsets.loaded()
+        for group in list(self.groups.values()):
+            self._perform(group, handle(group, ev.Loaded(), now_ms))
+
+    def on_unloaded(self) -> None:
+        """Refuse what is parked and forget all groups."""
+        now_ms = self._clock.now_ms()
+        for group in list(self.groups.values()):
+            self._perform(group, handle(group, ev.Unloaded(), now_ms))
+        assert not self._answers, "a request was left without an answer"
+        self.groups.clear()
+
+    def _replay_group(self, group_id: str, value: bytes | None) -> None:
+        """The tombstone of a live group comes from `remove`, which has ended the group itself."""
+        if value is None:
+            if not self._context.journal.recording:
+                self.groups.pop(group_id, None)
+            return
+        stored = read_group_value(value, self._unknown)
+        if stored is not None:
+            self._replay_value(group_id, stored)
+
+    def _replay_value(self, group_id: str, stored: m.GroupMetadataValue) -> None:
+        self.groups[group_id] = load_group(group_id, stored, self._settings.groups, self._random)
+
+    def _perform(self, group: ClassicGroup, out: Outcome) -> None:
+        group_id, write_id = group.group_id, out.write_id
+        if out.records:
+
+            def decided(error: ErrorCode) -> None:
+                if self.groups.get(group_id) is not group:
+                    return
+                if error is ErrorCode.NONE:
+                    self.handle(group_id, ev.RecordsCommitted(write_id))
+                else:
+                    self.handle(group_id, ev.RecordsFailed(write_id, error))
+
+            self._context.append([group_record(each.key, each.value) for each in out.records], decided)
+        for change in out.timers:
+            key = (group_id, change.key)
+            if isinstance(change, SetTimer):
+                self._context.timers.set(key, change.delay_ms, self._ringing(group, change.event))
+            else:
+                self._context.timers.cancel(key)
+        for note in out.notes:
+            _log.info("Group %s: %s", group_id, note)
+        if (group.state is GroupState.DEAD or group.is_vacant) and self.groups.get(group_id) is group:
+            del self.groups[group_id]
+        self._answer(out)
+
+    def _ringing(self, group: ClassicGroup, event: ev.Event) -> Callable[[], None]:
+        def ring() -> None:
+            if self.groups.get(group.group_id) is group:
+                self.handle(group.group_id, event)
+
+        return ring
+
+    def _answer(self, out: Outcome) -> None:
+        for reply in out.replies:
+            self._answers.pop(reply.token)(reply.response)
+
+
+def _expiry_of(group: ClassicGroup) -> Expiry | None:
+    stable = group.state is GroupState.STABLE
+    return expiry_of(
+        group.protocol_type,
+        empty=group.state is GroupState.EMPTY,
+        stable=stable,
+        since_ms=group.state_since_ms,
+        topics=subscribed_topics(group) if stable else None,
+    )
