@@ -70,7 +70,7 @@ class GroupRecord:
 
 @dataclass(slots=True)
 class Outcome:
-    """Everything that one event leads to, and lines for the log that say why."""
+    """Everything that one event leads to. `notes` say why: lines for the log, without the group's name."""
 
     records: list[GroupRecord] = field(default_factory=list)
     write_id: int = NO_WRITE
@@ -86,3 +86,7 @@ class Outcome:
 
     def reply(self, token: int, response: Response) -> None:
         self.replies.append(Reply(token, response))
+
+    def note(self, text: str) -> None:
+        """A line for the log; what clients put into their ids and reasons cannot begin another one."""
+        self.notes.append(text if text.isprintable() else text.encode("unicode_escape").decode())

@@ -33,5 +33,5 @@ def pending_member_expired(group: ClassicGroup, member_id: str, now_ms: int, out
     """Forget a member id that nobody joined with; the join phase need not wait for it any more."""
     if member_id in group.pending_ids:
         del group.pending_ids[member_id]
-        out.notes.append(f"group {group.group_id}: member id {member_id} was not used")
+        out.note(f"member id {member_id} was not used")
         try_complete(group, now_ms, out)

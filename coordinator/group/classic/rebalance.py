@@ -42,9 +42,7 @@ def prepare(group: ClassicGroup, reason: str, now_ms: int, out: Outcome) -> None
     out.cancel_timer(SYNC_TIMER)
     first = group.state is GroupState.EMPTY
     group.enter(GroupState.PREPARING_REBALANCE, now_ms, reason)
-    out.notes.append(
-        f"group {group.group_id} prepares to rebalance from generation {group.generation}: {reason}"
-    )
+    out.note(f"prepares to rebalance from generation {group.generation}: {reason}")
     if first and group.settings.initial_rebalance_delay_ms > 0:
         _begin_initial_delay(group, out)
     elif first or group.everybody_joined:
@@ -94,10 +92,10 @@ def complete(group: ClassicGroup, now_ms: int, out: Outcome) -> None:
     """End the join phase with those that joined: the next generation, or an Empty group."""
     out.cancel_timer(JOIN_TIMER)
     for member in [each for each in group.members.values() if each.joining is None and not each.is_static]:
-        out.notes.append(f"group {group.group_id} goes on without {member.member_id}, which did not join")
+        out.note(f"goes on without {member.member_id}, which did not join")
         drop(group, member, ErrorCode.UNKNOWN_MEMBER_ID, out)
     if group.members and not group.elect_joined_leader():
-        out.notes.append(f"group {group.group_id} has static members only, and none has joined: waiting")
+        out.note("has static members only, and none has joined: waiting")
         out.set_timer(JOIN_TIMER, group.rebalance_timeout_ms, RebalanceDeadline())
         return
     group.generation += 1
@@ -119,10 +117,7 @@ def _begin_generation(group: ClassicGroup, now_ms: int, out: Outcome) -> None:
         group.renew_session(member, now_ms, out)
         out.reply(waiter.token, replies.joined(group, member))
     out.set_timer(SYNC_TIMER, group.rebalance_timeout_ms, SyncDeadline(group.generation))
-    out.notes.append(
-        f"group {group.group_id} generation {group.generation}: {len(group.members)} members, "
-        f"leader {group.leader_id}"
-    )
+    out.note(f"generation {group.generation}: {len(group.members)} members, leader {group.leader_id}")
 
 
 def _become_empty(group: ClassicGroup, now_ms: int, out: Outcome) -> None:
@@ -131,7 +126,7 @@ def _become_empty(group: ClassicGroup, now_ms: int, out: Outcome) -> None:
     group.enter(GroupState.EMPTY, now_ms, "nobody is left")
     out.records.append(group_record(group))
     group.expect_write(EmptyWrite(), out)
-    out.notes.append(f"group {group.group_id} is empty at generation {group.generation}")
+    out.note(f"is empty at generation {group.generation}")
 
 
 def drop(group: ClassicGroup, member: Member, error: ErrorCode, out: Outcome) -> None:

@@ -43,7 +43,7 @@ def restart(group: ClassicGroup, event: JoinGroup, member_id: str, now_ms: int, 
     group.renew_session(new, now_ms, out)
     reason = f"static member {event.instance_id} comes back as {member_id}; {client_reason(event.reason)}"
     if group.state is GroupState.STABLE and group.choose_protocol() == group.protocol_name:
-        out.notes.append(f"group {group.group_id}: {reason}; no rebalance")
+        out.note(f"{reason}; no rebalance")
         out.records.append(group_record(group))
         group.expect_write(StaticMemberWrite(event.token, member_id, old, leader_before), out)
     elif group.state is GroupState.COMPLETING_REBALANCE:
@@ -115,4 +115,4 @@ def failed(
     group.replace(member, write.replaced)
     group.renew_session(write.replaced, now_ms, out)
     out.reply(waiter.token, replies.join_refused(waiter.version, error, NO_MEMBER_ID))
-    out.notes.append(f"group {group.group_id}: {write.replaced.member_id} holds again, {error.name}")
+    out.note(f"{write.replaced.member_id} holds again, {error.name}")

@@ -33,3 +33,10 @@ def test_replies_carry_their_token() -> None:
 def test_outcomes_share_nothing() -> None:
     Outcome().notes.append("one")
     assert Outcome().notes == []
+
+
+def test_a_note_is_one_line_whatever_a_client_calls_itself() -> None:
+    out = Outcome()
+    out.note("new member a\nGroup x: is empty")
+    out.note("new member grüppe-1")
+    assert out.notes == ["new member a\\nGroup x: is empty", "new member grüppe-1"]
