@@ -21,7 +21,8 @@ def session_expired(group: ClassicGroup, member_id: str, now_ms: int, out: Outco
     member.timer_at_ms = NO_TIMER
     if not member.may_expire:
         return
-    left_ms = member.session_deadline_ms - now_ms
+    limit_ms = group.settings.new_member_join_timeout_ms if member.is_new else member.session_timeout_ms
+    left_ms = min(member.session_deadline_ms - now_ms, limit_ms)  # more, only if the clock was set back
     if left_ms > 0:
         group.renew_session(member, now_ms, out, left_ms)
         return

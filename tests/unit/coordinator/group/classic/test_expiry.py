@@ -105,6 +105,22 @@ def test_members_that_all_fall_silent_leave_an_empty_group() -> None:
     assert not play.timers
 
 
+def test_a_clock_that_is_set_back_costs_one_session() -> None:
+    play = stable(None, "a")
+    play.now_ms -= 900_000
+    play.timers = {key: (at - 900_000, event) for key, (at, event) in play.timers.items()}
+    play.run(
+        """
+        wait 10000 |
+        state      | Stable 1 a
+        wait 9999  |
+        state      | Stable 1 a
+        wait 1     |
+        state      | Empty 2
+        """
+    )
+
+
 def test_a_timer_that_is_out_of_date_changes_nothing() -> None:
     play = stable(None, "a")
     play.do_wait("9000")
