@@ -6,6 +6,7 @@ Also here: the error that ends an operation early, and how failures of the log a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -58,12 +59,15 @@ class Result(Generic[R]):
 
     With `replay` the records are applied to the shard's state as they are appended. Without, the operation
     has changed a state machine that answers for itself: it is told whether the records were committed.
+    `undo` takes back what the operation itself has changed, when the records turn out not to be in the log
+    (which a time-out does not mean).
     """
 
     records: list[CoordinatorRecord]
     response: R
     replay: bool = True
     producer: Producer = field(default=NO_PRODUCER)
+    undo: Callable[[], None] | None = None
 
 
 def append_error(error: ErrorCode) -> ErrorCode:

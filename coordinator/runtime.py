@@ -96,6 +96,7 @@ class _Parked:
     base_offset: int = 0
     end_offset: int = 0
     decided: bool = False
+    undo: Callable[[], None] | None = None
     timer: Cancellable | None = None
 
 
@@ -199,7 +200,7 @@ class CoordinatorRuntime(Generic[S]):
         try:
             owned = self._active(partition)
             result = operation(owned.shard)
-            parked = _Parked(result.response, done)
+            parked = _Parked(result.response, done, undo=result.undo)
             if result.records:
                 self._append(partition, owned, result, parked)
             elif owned.parked:
@@ -280,7 +281,12 @@ class CoordinatorRuntime(Generic[S]):
             producer_epoch=producer_epoch,
             transactional=result.producer != NO_PRODUCER,
         )
-        self._stage(partition, owned, batch, parked)
+        try:
+            self._stage(partition, owned, batch, parked)
+        except AppendRefused:
+            if result.undo is not None:
+                result.undo()
+            raise
         if result.replay:
             journal, replay = owned.context.journal, owned.shard.replay
             for offset, (key, value) in enumerate(result.records, parked.base_offset):
@@ -341,6 +347,8 @@ class CoordinatorRuntime(Generic[S]):
         failed = []
         while owned.parked and owned.parked[-1].end_offset > base_offset:
             failed.append(owned.parked.pop())
+            if (undo := failed[-1].undo) is not None:
+                undo()
         failed.reverse()
         _answer(failed, append_error(error))
 

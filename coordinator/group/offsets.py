@@ -119,15 +119,16 @@ class Offsets:
     ) -> list[Fetched]:
         """Offsets by committed records; None for partitions means all that the group has.
 
-        With `require_stable` a partition that a transaction may still move answers UNSTABLE_OFFSET_COMMIT.
+        With `require_stable` by all records, so the answer has to wait for them (a write without records),
+        and a partition that a transaction may still move answers UNSTABLE_OFFSET_COMMIT.
         """
-        row = self.committed.committed_row(group)
+        row = self.committed.row(group) if require_stable else self.committed.committed_row(group)
         if partitions is None:
             partitions = list(row)
         found: list[Fetched] = []
         for cell in partitions:
             stored = row.get(cell)
-            if require_stable and self.producers.committed(group, cell):
+            if require_stable and self.producers.get(group, cell):
                 found.append(Fetched(*cell, error=ErrorCode.UNSTABLE_OFFSET_COMMIT))
             elif stored is None:
                 found.append(Fetched(*cell))

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coordinator.group.classic import events as ev
+from coordinator.group.classic.commit import commit_seen
 from coordinator.group.classic.describe import subscribed_topics
 from coordinator.group.classic.effects import Outcome, Response, SetTimer
 from coordinator.group.classic.group import ClassicGroup
@@ -93,6 +94,16 @@ class GroupShard:
                 return
             group = self.groups[group_id] = ClassicGroup(group_id, self._settings.groups, self._random)
         self._perform(group, handle(group, event, now_ms))
+
+    def commit_seen(self, group: ClassicGroup, member_id: str) -> None:
+        """A member's commit was accepted, which is a sign of life."""
+        out = Outcome()
+        commit_seen(group, member_id, self._clock.now_ms(), out)
+        self._perform(group, out)
+
+    def simple_group(self, group_id: str) -> ClassicGroup:
+        """A group of offsets alone, for showing: Empty, without a protocol. It is not kept."""
+        return ClassicGroup(group_id, self._settings.groups, self._random)
 
     def remove(self, group_id: str) -> Removal:
         """End an Empty group, or one of offsets alone, with everything that is committed or pending for it.

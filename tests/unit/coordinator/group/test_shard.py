@@ -73,18 +73,12 @@ class Groups:
 
     def remove(self, make: str, *arguments: object) -> list[E]:
         errors: list[E] = []
-        removals: list = []
 
         def operation(shard: GroupShard) -> Result[None]:
-            removals.append(getattr(shard, make)(*arguments))
-            return Result(removals[0].records, None)
+            removal = getattr(shard, make)(*arguments)
+            return Result(removal.records, None, undo=removal.undo)
 
-        def done(error: E, _: None) -> None:
-            errors.append(error)
-            if error:
-                removals[0].undo()
-
-        self.runtime.write(0, operation, done)
+        self.runtime.write(0, operation, lambda error, _: errors.append(error))
         return errors
 
     @property
@@ -182,6 +176,27 @@ def test_a_removed_group_is_gone_after_a_reload_and_back_when_the_append_failed(
     reloaded = Groups(groups.topic)
     assert reloaded.shard.groups == {}
     assert reloaded.committed_topics == []
+
+
+def test_a_removal_that_takes_too_long_still_holds() -> None:
+    groups = Groups()
+    member_id = groups.member()
+    groups.ask(ev.LeaveGroup, version=3, members=(ev.LeavingMember(member_id),))
+    groups.topic.commit(len(groups.topic.undecided))
+    errors = groups.remove("remove", "g")
+    groups.time.advance(5000)
+    assert errors == [E.COORDINATOR_NOT_AVAILABLE]
+    assert groups.shard.groups == {}
+
+
+def test_a_removal_that_is_refused_is_taken_back_at_once() -> None:
+    groups = Groups()
+    member_id = groups.member()
+    groups.ask(ev.LeaveGroup, version=3, members=(ev.LeavingMember(member_id),))
+    groups.topic.commit(len(groups.topic.undecided))
+    groups.topic.refuse = E.NOT_ENOUGH_REPLICAS
+    assert groups.remove("remove", "g") == [E.COORDINATOR_NOT_AVAILABLE]
+    assert groups.shard.groups["g"].state is GroupState.EMPTY
 
 
 def test_a_living_group_loses_only_what_it_does_not_read() -> None:

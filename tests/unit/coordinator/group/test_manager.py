@@ -1,0 +1,170 @@
+"""What request handlers get from the group coordinator (numbers are those of the reference's section 7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.group.classic import events as ev
+from coordinator.group.manager import RETENTION_MS, Committer, GroupManager
+from coordinator.group.offsets import Commit, Fetched
+from coordinator.result import CoordinatorError, Producer
+from protocol.errors import ErrorCode as E
+from tests.unit.coordinator.group.test_shard import Groups
+
+
+NOBODY = Committer()
+
+
+class Requests(Groups):
+    """Requests as handlers make them, for group "g"."""
+
+    @property
+    def manager(self) -> GroupManager:
+        return GroupManager(self.runtime, self.time, RETENTION_MS)
+
+    def offset_commit(
+        self, *commits: Commit, by: Committer = NOBODY, version: int = 8, **options: object
+    ) -> list:
+        answers: list = []
+        wanted = list(commits) or [Commit("t", 0, 5)]
+        self.manager.commit_offsets("g", by, version, wanted, lambda *got: answers.append(got), **options)
+        self.topic.commit(len(self.topic.undecided))
+        return answers
+
+    def offset_fetch(self, topic: str = "t", *, stable: bool = False) -> Fetched:
+        answers: list = []
+        self.manager.fetch_offsets("g", [(topic, 0)], lambda *got: answers.append(got), require_stable=stable)
+        ((error, found),) = answers
+        assert error is E.NONE
+        return found[0]
+
+    def delete(self, what: str, *arguments: object) -> object:
+        answers: list = []
+        getattr(self.manager, what)("g", *arguments, lambda *got: answers.append(got))
+        self.topic.commit(len(self.topic.undecided))
+        ((error, found),) = answers
+        return error if found is None else found
+
+
+def test_ownership_comes_before_everything_in_kafkas_order() -> None:
+    groups = Requests()
+    manager = groups.manager
+
+    def refused(group_id: str | None) -> E:
+        with pytest.raises(CoordinatorError) as error:
+            manager.handle(group_id, lambda token: ev.Heartbeat(token, 3, "m", 1), lambda answer: None)
+        return error.value.error
+
+    assert refused(None) is E.INVALID_GROUP_ID
+    assert refused("") is E.INVALID_GROUP_ID
+    groups.runtime.unload(0)
+    assert refused("g") is E.NOT_COORDINATOR
+    groups.runtime.load(0, 9)
+    assert refused("g") is E.COORDINATOR_LOAD_IN_PROGRESS
+    groups.runtime.close()
+    assert refused("g") is E.COORDINATOR_NOT_AVAILABLE
+    assert refused("") is E.INVALID_GROUP_ID
+    groups.tasks.run()
+
+
+def test_the_empty_group_may_commit_but_not_in_a_transaction() -> None:
+    groups = Requests()
+    answers: list = []
+    for producer in (Producer(), Producer(7, 0)):
+        groups.manager.commit_offsets(
+            "", Committer(), 8, [Commit("t", 0, 5)], lambda *got: answers.append(got), producer=producer
+        )
+    groups.topic.commit()
+    assert answers == [(E.INVALID_GROUP_ID, None), (E.NONE, [E.NONE])]
+
+
+@pytest.mark.parametrize(
+    ("by", "version", "wanted"),
+    [
+        (Committer(), 8, E.NONE),
+        (Committer(generation=3, member_id="m"), 8, E.ILLEGAL_GENERATION),
+        (Committer(generation=3, member_id="m"), 9, E.GROUP_ID_NOT_FOUND),
+    ],
+)
+def test_commits_without_a_group(by: Committer, version: int, wanted: E) -> None:
+    ((error, _),) = Requests().offset_commit(by=by, version=version)
+    assert error is wanted
+
+
+def test_commits_of_a_living_group_are_for_its_members() -> None:
+    groups = Requests()
+    member_id = groups.member()
+    assert groups.offset_commit() == [(E.UNKNOWN_MEMBER_ID, None)]
+    assert groups.offset_commit(by=Committer(member_id, None, 0)) == [(E.ILLEGAL_GENERATION, None)]
+    assert groups.offset_commit(by=Committer(member_id, None, 1)) == [(E.NONE, [E.NONE])]
+    assert groups.offset_commit(producer=Producer(7, 0)) == [(E.NONE, [E.NONE])]
+
+
+def test_a_commit_is_a_sign_of_life() -> None:
+    groups = Requests()
+    member_id = groups.member()
+    for _ in range(4):
+        groups.time.advance(6000)
+        assert groups.offset_commit(by=Committer(member_id, None, 1))[0][0] is E.NONE
+    assert groups.heartbeat(member_id) is E.NONE
+
+
+def test_a_stable_fetch_waits_for_transactions() -> None:
+    groups = Requests()
+    groups.offset_commit(Commit("t", 0, 5, 2, "m"))
+    groups.offset_commit(Commit("t", 0, 6), producer=Producer(7, 0))
+    assert groups.offset_fetch() == Fetched("t", 0, 5, 2, "m")
+    assert groups.offset_fetch(stable=True) == Fetched("t", 0, error=E.UNSTABLE_OFFSET_COMMIT)
+    assert groups.offset_fetch("never") == Fetched("never", 0, -1, -1, "", E.NONE)
+
+
+def test_offsets_of_subscribed_topics_are_not_deleted() -> None:
+    groups = Requests()
+    cells = [("read", 0), ("other", 0), ("never", 0)]
+    assert groups.delete("delete_offsets", cells) is E.GROUP_ID_NOT_FOUND
+    member_id = groups.member()
+    groups.offset_commit(Commit("read", 0, 1), Commit("other", 0, 1), by=Committer(member_id, None, 1))
+    assert groups.delete("delete_offsets", cells) == [E.GROUP_SUBSCRIBED_TO_TOPIC, E.NONE, E.NONE]
+    assert groups.committed_topics == ["read"]
+
+
+def test_only_empty_groups_are_deleted() -> None:
+    groups = Requests()
+    assert groups.delete("delete_group") is E.GROUP_ID_NOT_FOUND
+    groups.offset_commit()
+    assert groups.delete("delete_group") is E.NONE
+    assert groups.offset_fetch().offset == -1
+    groups.member()
+    assert groups.delete("delete_group") is E.NON_EMPTY_GROUP
+
+
+def test_groups_are_listed_and_described() -> None:
+    groups = Requests()
+    assert groups.manager.list_groups() == []
+    assert groups.manager.describe("g", 5).group_state == "Dead"
+    assert groups.manager.describe("g", 6).error_code == E.GROUP_ID_NOT_FOUND
+    groups.offset_commit()
+    (simple,) = groups.manager.list_groups()
+    assert (simple.group_id, simple.protocol_type, simple.group_state) == ("g", "", "Empty")
+    assert groups.manager.describe("g", 6).group_state == "Empty"
+    groups.member()
+    (listed,) = groups.manager.list_groups()
+    assert (listed.protocol_type, listed.group_state) == ("consumer", "Stable")
+    assert len(groups.manager.describe("g", 6).members) == 1
+
+
+def test_deleted_topics_and_old_offsets_leave_every_partition() -> None:
+    groups = Requests()
+    groups.offset_commit(Commit("t", 0, 1), Commit("u", 0, 1))
+    answers: list = []
+    groups.manager.topics_deleted(["t"], lambda *got: answers.append(got))
+    groups.topic.commit()
+    assert groups.committed_topics == ["u"]
+    groups.time.advance(RETENTION_MS - 1)
+    groups.manager.expire(lambda *got: answers.append(got))
+    assert groups.committed_topics == ["u"]
+    groups.time.advance(1)
+    groups.manager.expire(lambda *got: answers.append(got))
+    groups.topic.commit()
+    assert groups.committed_topics == []
+    assert answers == [(E.NONE, None)] * 3
