@@ -1,6 +1,6 @@
 """What a broker does by the clock: checkpoints, syncs that rolling left behind, removal of old files.
 
-State is read on the event loop, in one go; syncs and high watermarks are written by a thread. A disk that
+State is read on the event loop, in one go; threads sync and write the checkpoints, but for log starts. A disk that
 fails takes its log directory offline. The intervals are Kafka's: high watermarks every
 `replica.high.watermark.checkpoint.interval.ms`, recovery points and log starts every
 `log.flush.offset.checkpoint.interval.ms` and `log.flush.start.offset.checkpoint.interval.ms`.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from runtime.blocking import BlockingBusy
@@ -53,7 +54,7 @@ class Upkeep:
         every(
             "recovery point checkpoints",
             config.integer("log.flush.offset.checkpoint.interval.ms"),
-            self._on_loop(self._logs.checkpoint_recovery_points),
+            self._checkpoint_recovery_points,
         )
         every(
             "log start checkpoints",
@@ -80,9 +81,8 @@ class Upkeep:
         self._env.tasks.spawn(name, repeat())
 
     def _on_loop(self, work: Callable[[], object]) -> Callable[[], Awaitable[None]]:
-        """For recovery points and log starts, which truncation and DeleteRecords write as well.
-
-        All on the loop: an older state must not replace a newer one.
+        """For work that is quick, and for log starts, which DeleteRecords writes on the loop as well: an older
+        state must not replace a newer one.
         """
 
         async def run() -> None:
@@ -105,19 +105,26 @@ class Upkeep:
         now = self._env.clock.monotonic()
         if now >= self._next_checkpoint:  # so that a start after a kill has less to read
             self._next_checkpoint = now + SYNC_CHECKPOINT_EVERY_S
-            self._logs.checkpoint_recovery_points()
+            await self._checkpoint_recovery_points()
 
     async def _checkpoint(self, name: str, offset_of: Callable[[PartitionLog], int]) -> None:
         for directory in self._logs.online_dirs():
             offsets = {key: offset_of(log) for key, log in directory.logs.items()}
-            await self._write(directory, name, offsets)
+            path = directory.path_of(name)
+            await self._write(directory, partial(checkpoints.write_offsets, directory.files, path, offsets))
 
-    async def _write(self, directory: LogDir, name: str, offsets: dict[tuple[str, int], int]) -> None:
-        path = directory.path_of(name)
+    async def _checkpoint_recovery_points(self) -> None:
+        for directory in self._logs.online_dirs():
+            await self._write(directory, directory.recovery_points_job())
+
+    async def _write(self, directory: LogDir, write: Callable[[], None]) -> None:
+        """On a thread: with many dirty pages the fsync of a small file takes up to 150 ms."""
         try:
-            await self._env.run_blocking(checkpoints.write_offsets, directory.files, path, offsets)
+            await self._env.run_blocking(write)
         except OSError as error:
             directory.checkpoint_failed(error)
+        except BlockingBusy as error:
+            log.warning("A checkpoint in %s waits for the next turn: %s", directory.path, error)
 
     async def _remove_files(self) -> None:
         self._logs.delete_old_segments()

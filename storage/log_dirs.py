@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 from runtime.files import FileLock, FileLockHeld, FileSystem
+from runtime.latest import Latest
 from storage import checkpoints, names
 from storage.append import is_full
 from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory
@@ -84,6 +85,7 @@ class LogDir:
         self.on_failure: Callable[[LogDir], None] | None = None
         self.on_job: Callable[[FlushJob], None] | None = None
         self._lock: FileLock | None = None
+        self._recovery_points = Latest()
 
     def path_of(self, name: str) -> str:
         return f"{self.path}/{name}"
@@ -169,9 +171,14 @@ class LogDir:
             logger.warning("%s; it is read as empty", error)
             return {}
 
-    def write_recovery_points(self) -> None:
+    def recovery_points_job(self) -> Callable[[], None]:
+        """Recovery points as they are now; the call writes them, on any thread, unless newer ones were."""
         points = {key: log.recovery_point for key, log in self.logs.items()}
-        checkpoints.write_offsets(self.files, self.path_of(names.RECOVERY_POINTS), points)
+        path = self.path_of(names.RECOVERY_POINTS)
+        return self._recovery_points.claim(lambda: checkpoints.write_offsets(self.files, path, points))
+
+    def write_recovery_points(self) -> None:
+        self.recovery_points_job()()
 
     def write_log_starts(self) -> None:
         """Only logs whose start is not simply that of their first segment have an entry."""

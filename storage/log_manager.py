@@ -338,9 +338,6 @@ class LogManager:
         """
         self._checkpoint(lambda directory: directory.write_log_starts() if directory.starts_moved else None)
 
-    def checkpoint_recovery_points(self) -> None:
-        self._checkpoint(LogDir.write_recovery_points)
-
     def checkpoint_high_watermarks(self) -> None:
         self._checkpoint(LogDir.write_high_watermarks)
 

@@ -254,7 +254,7 @@ def test_background_syncs_move_the_recovery_point():
         job.run()
         job.finish()
     assert log.recovery_point == 4
-    manager.checkpoint_recovery_points()
+    manager.dirs[0].write_recovery_points()
     after = open_manager(files.crash(), config=LogConfig(segment_bytes=2 * ONE)).get("t", 0)
     assert read_offsets(after) == [0, 1, 2, 3]
 
