@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from broker.handlers.produce_answers import NO_TIME, Partition, answer_template, refused, single_answer
 from protocol.errors import ErrorCode, InvalidRecords
-from protocol.records.batch import CODEC_MASK, HEADER_SIZE
+from protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_SIZE, TRANSACTIONAL_BIT
 from protocol.records.check import check_produced_batch, takes_long
 from storage.errors import AppendRefused, StorageFailed
 from storage.tail import BATCH_BYTES_MAX
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 I32 = struct.Struct(">i")
 FLEXIBLE_FROM = 9
 TAGS = b"\0\0\0"
+FLAGS_AT = ATTRIBUTES_AT + 1  # the low byte of a batch's attributes
 QUICK_BYTES = 12_000  # a plain batch of no more bytes holds no more records than are checked at once
 
 
@@ -111,9 +112,12 @@ class ProduceShape:
                 return None
         if length < HEADER_SIZE:
             return None
+        flags = buf[p + FLAGS_AT]
+        if flags & TRANSACTIONAL_BIT:  # whether it may is the general way's to say
+            return None
         log = self._log
         rules = self._rules
-        if (length > QUICK_BYTES or buf[p + 22] & CODEC_MASK or not rules.plain) and takes_long(
+        if (length > QUICK_BYTES or flags & CODEC_MASK or not rules.plain) and takes_long(
             buf, p, length, rules
         ):
             return None
