@@ -11,7 +11,6 @@ from coordinator.result import CoordinatorError, Producer
 from protocol.errors import ErrorCode as E
 from tests.unit.coordinator.group.test_shard import Groups
 
-
 NOBODY = Committer()
 
 
