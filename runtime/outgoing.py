@@ -177,6 +177,8 @@ class Outgoing:
 
     def _advance(self) -> None:
         """Send as much of the queue as goes without waiting."""
+        if self._transport.is_closing():  # an error came, `close` follows
+            return
         budget = TURN_BYTES
         while (queue := self._queue) is not None and not (self._full or self._armed or self._waiting):
             if not queue:

@@ -344,7 +344,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _pause(self, pause: bool) -> None:
         """Stop reading, or go on if nothing else speaks against it."""
-        if self.closed:
+        if self.closed or self.transport.is_closing():
             return
         if pause:
             if not self._paused:
@@ -421,6 +421,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.out = []
         self.held_bytes = 0
+        if self.transport.is_closing():  # after an error it refuses writes, before `connection_lost` comes
+            self.regions = False
+            return
         if self.regions or (self._outgoing is not None and self._outgoing.busy):
             self.regions = False
             outgoing = self._outgoing or self._open_outgoing()

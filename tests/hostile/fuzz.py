@@ -75,7 +75,7 @@ def look_at(victim: Victim, wire: WireClient, rss: int, lines: int, what: str) -
     assert grown < STRANGER_BYTES, (what, grown)
     found = victim.lines(lines)
     bad = [line for line in found if "Traceback" in line or " ERROR " in line or " CRITICAL " in line]
-    assert not bad, (what, bad[:3])
+    assert not bad, "\n".join([what, *found[found.index(bad[0]) :][:40]])
     assert len(found) < 2 * ROUND_FRAMES + 100, (what, found[-3:])
     return lines + len(found)
 

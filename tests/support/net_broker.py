@@ -39,7 +39,13 @@ class FakeTransport:
         self.wrote = asyncio.Event()
         self.paused = self.closed = self.aborted = False
 
+    def _check(self) -> None:
+        """As uvloop does after an error, before `connection_lost` comes."""
+        if self.aborted:
+            raise RuntimeError("the handler is closed")
+
     def write(self, data: bytes) -> None:
+        self._check()
         self.writes.append(bytes(data))
         self.wrote.set()
 
@@ -53,9 +59,11 @@ class FakeTransport:
         return 0
 
     def pause_reading(self) -> None:
+        self._check()
         self.paused = True
 
     def resume_reading(self) -> None:
+        self._check()
         self.paused = False
 
     def is_closing(self) -> bool:

@@ -260,3 +260,28 @@ def test_only_produce_may_have_more_than_16_mib(broker, caplog):
     client.send(announced(0, ApiKey.METADATA)[4:])
     assert client.connection.closed
     assert "Metadata announced 16777217 bytes" in caplog.text
+
+
+def test_a_connection_that_broke_in_the_turn_does_not_take_the_others_answers(broker, client):
+    broken, reader = broker.connect(), broker.connect()
+    reader.send(frame(fetch_request("orders", {1: 0}, max_wait_ms=10_000), 10, 5))
+    broken.send(produce(0, 1))
+    client.send(produce(1, 2))
+    broken.transport.aborted = True
+    broker.end_turn()
+    assert [correlation_id for correlation_id, _ in client.answers()] == [2]
+    broker.run()
+    assert [correlation_id for correlation_id, _ in reader.answers()] == [5]
+    broken.lose()
+
+
+def test_a_connection_that_broke_while_it_waits_is_left_alone(broker):
+    waiting = broker.connect()
+    waiting.send(frame(fetch_request("orders", {0: 0}, max_wait_ms=10_000), 10, 1))
+    waiting.send(versions(2) * 5000)  # more than may wait: reading stops
+    waiting.transport.aborted = True
+    broker.connect().send(produce(0, 3))
+    broker.end_turn()
+    broker.run()
+    waiting.lose()
+    assert waiting.transport.writes == []
