@@ -1,7 +1,7 @@
 """What a broker does by the clock: checkpoints, syncs that rolling left behind, removal of old files.
 
-State is read on the event loop, in one go; threads sync and write the checkpoints, but for log starts. A disk that
-fails takes its log directory offline. The intervals are Kafka's: high watermarks every
+State is read on the event loop, in one go; threads sync and write the checkpoints, but for log starts. A disk
+that fails takes its log directory offline. The intervals are Kafka's: high watermarks every
 `replica.high.watermark.checkpoint.interval.ms`, recovery points and log starts every
 `log.flush.offset.checkpoint.interval.ms` and `log.flush.start.offset.checkpoint.interval.ms`.
 """
@@ -81,8 +81,9 @@ class Upkeep:
         self._env.tasks.spawn(name, repeat())
 
     def _on_loop(self, work: Callable[[], object]) -> Callable[[], Awaitable[None]]:
-        """For work that is quick, and for log starts, which DeleteRecords writes on the loop as well: an older
-        state must not replace a newer one.
+        """For work that is quick, and for log starts, which DeleteRecords writes on the loop as well.
+
+        An older state must not replace a newer one.
         """
 
         async def run() -> None:

@@ -179,6 +179,9 @@ class LoopTimer:
 
     def _wake(self) -> None:
         self._armed = None
-        for entry in self._wheel.advance(self._now_ms()):
-            entry.fire()
-        self._arm()
+        due = self._wheel.advance(self._now_ms())
+        try:
+            for entry in due:
+                entry.fire()
+        finally:
+            self._arm()  # one that raises in spite of its contract must not stop the clock

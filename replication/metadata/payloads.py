@@ -81,8 +81,12 @@ def decode_topic(path: str, value: bytes) -> TopicPayload:
     """Versions 1 (assignment only), 2 (with reassignment) and 3 (with the topic id)."""
     document = _load(path, value)
     text = document.get("topic_id")
+    try:
+        topic_id = uuid_from_text(text) if isinstance(text, str) else None
+    except ValueError as error:
+        raise BadPayload(path, str(error)) from error
     return TopicPayload(
-        uuid_from_text(text) if isinstance(text, str) else None,
+        topic_id,
         _assignment_in(path, document, "partitions"),
         _assignment_in(path, document, "adding_replicas", optional=True),
         _assignment_in(path, document, "removing_replicas", optional=True),
@@ -157,7 +161,7 @@ def decode_broker(path: str, value: bytes) -> BrokerPayload:
         if isinstance(protocols, dict)
         else {n: n for n in endpoints},
         str(rack) if rack is not None else None,
-        int(document.get("timestamp", -1)),
+        _integer(path, document.get("timestamp", -1)),
     )
 
 
@@ -179,7 +183,7 @@ def decode_producer_id_block(path: str, value: bytes) -> tuple[int, int, int]:
     """(broker id, first, last inclusive)."""
     document = _load(path, value)
     first, last = _field(path, document, "block_start", str), _field(path, document, "block_end", str)
-    return _field(path, document, "broker", int), int(first), int(last)
+    return _field(path, document, "broker", int), _integer(path, first), _integer(path, last)
 
 
 def _dump(document: Mapping[str, Any]) -> bytes:
@@ -203,6 +207,14 @@ def _field(path: str, document: Mapping[str, Any], name: str, kind: type) -> Any
     return found
 
 
+def _integer(path: str, value: Any) -> int:
+    """A number, or a text that is one."""
+    try:
+        return int(value)
+    except (TypeError, ValueError) as error:
+        raise BadPayload(path, f"{value!r} is not a number") from error
+
+
 def _assignment_out(assignment: Mapping[int, Sequence[int]]) -> dict[str, list[int]]:
     return {str(index): list(replicas) for index, replicas in assignment.items()}
 
@@ -214,7 +226,7 @@ def _assignment_in(path: str, document: Mapping[str, Any], name: str, optional: 
     for index, replicas in _field(path, document, name, dict).items():
         if not index.isdigit() or not isinstance(replicas, list):
             raise BadPayload(path, f"{name} is no map of partitions to broker ids")
-        found[int(index)] = tuple(int(replica) for replica in replicas)
+        found[int(index)] = tuple(_integer(path, replica) for replica in replicas)
     return dict(sorted(found.items()))
 
 

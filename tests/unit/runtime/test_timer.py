@@ -106,3 +106,18 @@ def test_loop_timer_runs_callbacks_in_order_with_one_wake_up_armed():
         timer.close()
 
     asyncio.run(main())
+
+
+def test_a_callback_that_raises_does_not_stop_the_clock():
+    async def main() -> None:
+        loop, told = asyncio.get_running_loop(), []
+        loop.set_exception_handler(lambda _, context: told.append(type(context["exception"])))
+        timer, later = LoopTimer(loop), asyncio.Event()
+        timer.add(5, later.set)
+        timer.add(1, lambda: [][0])
+        async with asyncio.timeout(10):
+            await later.wait()
+        assert told == [IndexError]
+        timer.close()
+
+    asyncio.run(main())
