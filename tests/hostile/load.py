@@ -45,7 +45,7 @@ class Producer:
         """One batch, first of all the one that was not answered."""
         values = self._unanswered or [
             b"%s/%d/%d/" % (self.topic.encode(), self.partition, self.sent * RECORDS + i)
-            + random.Random(self.sent).randbytes(VALUE_BYTES)  # that no codec makes smaller
+            + random.Random(self.sent * RECORDS + i).randbytes(VALUE_BYTES)  # that no codec makes smaller
             for i in range(RECORDS)
         ]
         self._unanswered = values
