@@ -24,8 +24,8 @@ from coordinator.group.classic.describe import (
 from coordinator.group.classic.group import ClassicGroup
 from coordinator.group.offsets import NO_RETENTION, Commit, Fetched, TopicPartition
 from coordinator.group.shard import Answer, GroupShard, Removal
-from coordinator.ports import Clock
-from coordinator.result import NO_PRODUCER, CoordinatorError, CoordinatorRecord, Producer, Result
+from coordinator.ports import Clock, Timer
+from coordinator.result import NO_PRODUCER, CoordinatorError, Producer, Result
 from coordinator.runtime import CoordinatorRuntime
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -49,8 +49,11 @@ class Committer(NamedTuple):
 class GroupManager:
     """All requests about groups; `runtime` is that of __consumer_offsets."""
 
-    def __init__(self, runtime: CoordinatorRuntime[GroupShard], clock: Clock, retention_ms: int) -> None:
+    def __init__(
+        self, runtime: CoordinatorRuntime[GroupShard], clock: Clock, timer: Timer, retention_ms: int
+    ) -> None:
         self.runtime = runtime
+        self._timer = timer
         self._clock = clock
         self.retention_ms = retention_ms
 
@@ -186,21 +189,47 @@ class GroupManager:
 
     def expire(self, done: Callable[[ErrorCode, None], None]) -> None:
         """What is due every offsets.retention.check.interval.ms; `done` for each partition served here."""
+
+        def make(shard: GroupShard, groups: list[str]) -> Removal:
+            return shard.remove_expired(groups, self._clock.now_ms(), self.retention_ms)
+
         for partition in self.runtime.active_partitions():
-            self._remove(
-                partition, lambda shard: shard.remove_expired(self._clock.now_ms(), self.retention_ms), done
-            )
+            self._in_slices(partition, make, done)
 
     def topics_deleted(self, topics: Iterable[str], done: Callable[[ErrorCode, None], None]) -> None:
         """Remove the offsets of deleted topics from all groups; `done` for each partition served here."""
         gone = frozenset(topics)
 
-        def operation(shard: GroupShard) -> Result[None]:
-            records: list[CoordinatorRecord] = shard.offsets.delete_topics(lambda topic, _: topic in gone)
-            return Result(records, None)
+        def make(shard: GroupShard, groups: list[str]) -> Removal:
+            return Removal(shard.offsets.delete_topics(groups, lambda topic, _: topic in gone), lambda: None)
 
         for partition in self.runtime.active_partitions():
-            self.runtime.write(partition, operation, done)
+            self._in_slices(partition, make, done)
+
+    def _in_slices(
+        self,
+        partition: int,
+        make: Callable[[GroupShard, list[str]], Removal],
+        done: Callable[[ErrorCode, None], None],
+    ) -> None:
+        """Go through the groups of a partition, a slice a turn of the timer. Ends at the first error."""
+        slices = self.runtime.read(partition, lambda shard: shard.slices())
+        slices.reverse()
+
+        def step() -> None:
+            groups = slices.pop()
+            self._remove(partition, lambda shard: make(shard, groups), went)
+
+        def went(error: ErrorCode, _: None) -> None:
+            if error is not ErrorCode.NONE or not slices:
+                done(error, None)
+            else:
+                self._timer.add(0, step)
+
+        if slices:
+            step()
+        else:
+            done(ErrorCode.NONE, None)
 
     def _remove(
         self,

@@ -105,9 +105,10 @@ class Offsets:
         cells = dict.fromkeys(self.committed.row(group)) | dict.fromkeys(self.producers.row(group))
         return [offset_tombstone(OffsetKey(group, *cell)) for cell in cells]
 
-    def delete_topics(self, gone: Callable[[str, int], bool]) -> list[CoordinatorRecord]:
-        """Tombstones in all groups for partitions that do not exist any more (`gone(topic, partition)`)."""
-        groups = dict.fromkeys(self.committed.outer_keys()) | dict.fromkeys(self.producers.outer_keys())
+    def delete_topics(
+        self, groups: Iterable[str], gone: Callable[[str, int], bool]
+    ) -> list[CoordinatorRecord]:
+        """Tombstones in these groups for partitions that do not exist any more (`gone(topic, partition)`)."""
         records: list[CoordinatorRecord] = []
         for group in groups:
             cells = dict.fromkeys(self.committed.row(group)) | dict.fromkeys(self.producers.row(group))

@@ -41,6 +41,7 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 from runtime.entropy import Random
 
+OFFSETS_AT_ONCE = 2000
 _log = logging.getLogger(__name__)
 Answer = Callable[[Response], None]
 
@@ -124,16 +125,33 @@ class GroupShard:
         gone = tombstone(group_id)
         return Removal([*records, group_record(gone.key, gone.value)], undo)
 
-    def remove_expired(self, now_ms: int, retention_ms: int) -> Removal:
-        """Drop offsets that are over, and Empty groups that have none left."""
+    def slices(self) -> list[list[str]]:
+        """All groups, in slices that one operation may go through: few enough offsets for the loop and for
+        one batch, unless a single group has more.
+        """
+        slices: list[list[str]] = []
+        room = 0
+        for group_id in dict.fromkeys(self.offsets.groups()) | dict.fromkeys(self.groups):
+            size = 1 + len(self.offsets.committed.row(group_id))
+            if size > room:
+                slices.append([])
+                room = OFFSETS_AT_ONCE
+            room -= size
+            slices[-1].append(group_id)
+        return slices
+
+    def remove_expired(self, groups: list[str], now_ms: int, retention_ms: int) -> Removal:
+        """Drop offsets that are over, and Empty groups that have none left. Not more than fit into a batch:
+        what is left is over the next time, too.
+        """
         out = Removal([], lambda: None)
         undos: list[Callable[[], None]] = []
-        for group_id in dict.fromkeys(self.offsets.groups()) | dict.fromkeys(self.groups):
+        for group_id in groups:
             group = self.groups.get(group_id)
             rule = Expiry() if group is None else _expiry_of(group)
             if rule is None:
                 continue
-            over = expired(self.offsets, group_id, rule, now_ms, retention_ms)
+            over = expired(self.offsets, group_id, rule, now_ms, retention_ms)[:OFFSETS_AT_ONCE]
             emptied = len(over) == len(self.offsets.committed.row(group_id))
             if (
                 group is not None

@@ -19,7 +19,7 @@ class Requests(Groups):
 
     @property
     def manager(self) -> GroupManager:
-        return GroupManager(self.runtime, self.time, RETENTION_MS)
+        return GroupManager(self.runtime, self.time, self.time, RETENTION_MS)
 
     def offset_commit(
         self, *commits: Commit, by: Committer = NOBODY, version: int = 8, **options: object
@@ -167,3 +167,23 @@ def test_deleted_topics_and_old_offsets_leave_every_partition() -> None:
     groups.topic.commit()
     assert groups.committed_topics == []
     assert answers == [(E.NONE, None)] * 3
+
+
+def test_many_groups_expire_in_slices() -> None:
+    groups = Requests()
+    for number in range(5):
+        commits = [Commit("t", partition, 1) for partition in range(999)]
+        groups.manager.commit_offsets(f"g{number}", NOBODY, 8, commits, lambda *got: None)
+    groups.topic.commit(5)
+    assert [len(part) for part in groups.shard.slices()] == [2, 2, 1]
+    groups.time.advance(RETENTION_MS)
+    answers: list = []
+    groups.manager.expire(lambda *got: answers.append(got))
+    for left in (3, 1, 0):
+        assert len(groups.shard.offsets.groups()) == left
+        assert answers == []
+        groups.topic.commit()
+        groups.time.advance(1)
+    assert answers == [(E.NONE, None)]
+    groups.manager.expire(lambda *got: answers.append(got))
+    assert len(answers) == 2

@@ -123,7 +123,7 @@ def test_deleted_topics_vanish_from_all_groups() -> None:
     log.commit("g", 1)
     log.commit("g", 2, topic="u")
     log.commit("h", 3, 7)
-    log.write(log.offsets.delete_topics(lambda topic, partition: topic == "t"))
+    log.write(log.offsets.delete_topics(["g", "h"], lambda topic, partition: topic == "t"))
     assert log.offsets.groups() == ["g"]
     assert list(log.offsets.committed.row("g")) == [("u", 0)]
 

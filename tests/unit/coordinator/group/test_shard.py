@@ -203,9 +203,9 @@ def test_a_living_group_loses_only_what_it_does_not_read() -> None:
     groups = Groups()
     groups.member()
     groups.commit("read", "other")
-    groups.remove("remove_expired", groups.time.now_ms() + 999, 1000)
+    groups.remove("remove_expired", ["g"], groups.time.now_ms() + 999, 1000)
     assert groups.committed_topics == ["read", "other"]
-    groups.remove("remove_expired", groups.time.now_ms() + 1000, 1000)
+    groups.remove("remove_expired", ["g"], groups.time.now_ms() + 1000, 1000)
     assert groups.committed_topics == ["read"]
 
 
@@ -217,9 +217,9 @@ def test_an_empty_group_goes_with_its_last_offset() -> None:
     groups.ask(ev.LeaveGroup, version=3, members=(ev.LeavingMember(member_id),))
     groups.topic.commit(len(groups.topic.undecided))
     empty_ms = groups.time.now_ms()
-    assert groups.remove("remove_expired", empty_ms + 999, 1000) == [E.NONE]
+    assert groups.remove("remove_expired", ["g"], empty_ms + 999, 1000) == [E.NONE]
     assert groups.committed_topics == ["read"]
-    groups.remove("remove_expired", empty_ms + 1000, 1000)
+    groups.remove("remove_expired", ["g"], empty_ms + 1000, 1000)
     groups.topic.commit()
     assert groups.shard.groups == {}
     assert Groups(groups.topic).shard.groups == {}
@@ -229,7 +229,7 @@ def test_an_empty_group_goes_with_its_last_offset() -> None:
 def test_offsets_without_a_group_expire_by_their_commit() -> None:
     groups = Groups()
     groups.commit("t")
-    groups.remove("remove_expired", groups.time.now_ms() + 1000, 1000)
+    groups.remove("remove_expired", ["g"], groups.time.now_ms() + 1000, 1000)
     groups.topic.commit()
     assert groups.shard.offsets.groups() == []
 
