@@ -195,7 +195,9 @@ class GroupShard:
     def on_unloaded(self) -> None:
         """Refuse what is parked and forget all groups."""
         now_ms = self._clock.now_ms()
-        for group in list(self.groups.values()):
+        for group_id, group in list(self.groups.items()):
+            for write_id in list(group.writes):  # those whose refusal was still to be told
+                self.handle(group_id, ev.RecordsFailed(write_id, ErrorCode.NOT_COORDINATOR))
             self._perform(group, handle(group, ev.Unloaded(), now_ms))
         assert not self._answers, "a request was left without an answer"
         self.groups.clear()

@@ -39,11 +39,12 @@ class Groups:
         self.shard.handle(group_id, event(token=self.shard.expect_answer(answers.append), **fields))
         return answers
 
-    def join(self, member_id: str = "") -> list:
+    def join(self, member_id: str = "", instance_id: str | None = None) -> list:
         protocols = (("range", b"\0\0" + SUBSCRIPTION.encode(0)),)
         return self.ask(
             ev.JoinGroup, version=3, member_id=member_id, session_timeout_ms=10_000,
             rebalance_timeout_ms=20_000, protocol_type="consumer", protocols=protocols,
+            instance_id=instance_id,
         )  # fmt: skip
 
     def sync(self, member_id: str) -> list:
@@ -239,3 +240,26 @@ def test_unknown_records_are_passed_over() -> None:
     groups.write([CoordinatorRecord(b"\0\x11key", b"\0\0"), CoordinatorRecord(b"\0\2\0\1x", None)])
     groups.commit("t")
     assert Groups(groups.topic).committed_topics == ["t"]
+
+
+def test_unloading_right_after_a_refused_append_answers_once() -> None:
+    groups = Groups()
+    (joined,) = groups.join()
+    groups.topic.refuse = E.KAFKA_STORAGE_ERROR
+    answers = groups.sync(joined.member_id)
+    groups.runtime.unload(0, 2)
+    groups.time.advance(60_000)
+    assert [answer.error_code for answer in answers] == [E.NOT_COORDINATOR]
+    assert groups.time.wheel.size == 0
+
+
+def test_a_static_member_hears_of_the_move_while_its_new_id_is_being_written() -> None:
+    groups = Groups()
+    (joined,) = groups.join(instance_id="i")
+    groups.sync(joined.member_id)
+    groups.topic.commit()
+    groups.topic.refuse = E.KAFKA_STORAGE_ERROR
+    answers = groups.join(instance_id="i")
+    assert answers == []
+    groups.runtime.unload(0, 2)
+    assert [answer.error_code for answer in answers] == [E.NOT_COORDINATOR]
