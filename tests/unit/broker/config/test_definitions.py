@@ -29,7 +29,15 @@ PRINTERS = {
 
 def described(version: str, kind: str) -> dict[str, dict[str, str]]:
     """What `main` of Kafka's own definition prints: a table of facts for each public key."""
-    command = [str(java()), "-Xmx128m", "-cp", f"{kafka_jars(version)}/*", PRINTERS[kind]]
+    command = [
+        str(java()),
+        "-Xmx128m",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-cp",
+        f"{kafka_jars(version)}/*",
+        PRINTERS[kind],
+    ]
     page = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout.decode()
     keys = {}
     for part in page.split("<h4>")[1:]:

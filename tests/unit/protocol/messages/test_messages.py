@@ -26,7 +26,7 @@ from tests.support.kafka_python import (
 from tests.support.random_messages import at_version, messages, versions_of
 
 quick = settings(
-    max_examples=4,
+    max_examples=3,
     derandomize=True,
     deadline=None,
     database=None,
