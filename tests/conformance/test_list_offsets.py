@@ -10,6 +10,8 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 from protocol.records.batch import Record
 from protocol.records.builder import build_batch
+from tests.support.kafka_process import KafkaProcess
+from tests.support.ottla_process import OttlaProcess
 from tests.support.wire_client import WireClient
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
@@ -63,6 +65,41 @@ def test_the_largest_timestamp_is_the_records_own(wire: WireClient, topic: str, 
     produce_times(wire, topic, 1, 9, 3, codec=codec)
     produce_times(wire, topic, 2, 4, codec=codec)
     assert found(wire, topic, MAX_TIMESTAMP) == (0, 1, START + 9)
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_of_equal_timestamps_the_first_is_the_largest(wire: WireClient, topic: str, codec: int) -> None:
+    produce_times(wire, topic, 7, 9, 9, codec=codec)
+    produce_times(wire, topic, 9, 5, codec=codec)
+    assert found(wire, topic, MAX_TIMESTAMP) == (0, 1, START + 9)
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_under_log_append_time_the_last_batch_has_the_largest(
+    wire: WireClient, name: str, codec: int
+) -> None:
+    wire.create_topic(name, message_timestamp_type="LogAppendTime")
+    produce_times(wire, name, 8, 9, codec=codec)
+    first = found(wire, name, MAX_TIMESTAMP)[2]
+    while wire.list_offset(name, MAX_TIMESTAMP).timestamp == first:  # until the clock has moved on
+        produce_times(wire, name, 1, 2, codec=codec)
+    error, offset, latest = found(wire, name, MAX_TIMESTAMP)
+    assert (error, offset) == (0, wire.list_offset(name, LATEST).offset - 2)
+    assert latest > first > START + 9
+    assert found(wire, name, START) == (0, 0, first)
+    assert found(wire, name, latest)[1:] == (offset, latest)
+
+
+def test_what_was_deleted_has_no_largest_timestamp(
+    either_broker: OttlaProcess | KafkaProcess, wire: WireClient, topic: str
+) -> None:
+    """Apache Kafka still names the record that is gone; we name the largest of those that are left."""
+    produce_times(wire, topic, 1, 9, 3)
+    produce_times(wire, topic, 4, 5)
+    assert delete_records(wire, topic, 2) == 0
+    ours = isinstance(either_broker, OttlaProcess)
+    assert found(wire, topic, MAX_TIMESTAMP) == ((0, 4, START + 5) if ours else (0, 1, START + 9))
+    assert found(wire, topic, START + 6) == (0, -1, -1)
 
 
 def test_the_largest_timestamp_of_an_empty_log_is_none(wire: WireClient, topic: str) -> None:
