@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -34,6 +35,15 @@ def listed(wire: WireClient, version: int = 1) -> set[tuple[int, str]]:
     return {(resource.resource_type, resource.resource_name) for resource in answer.config_resources}
 
 
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Values come into force at Apache Kafka a moment after they are acknowledged."""
+    return any(condition() for _ in range(2000))
+
+
+def values(wire: WireClient, subscription: str) -> dict[str, str]:
+    return {key: entry.value for key, entry in entries(wire, CLIENT_METRICS, subscription).items()}
+
+
 def test_without_values_it_has_the_defaults(wire: WireClient, subscription: str) -> None:
     found = entries(wire, CLIENT_METRICS, subscription, include_synonyms=True)
     assert {key: (e.value, e.config_source, e.config_type, e.synonyms) for key, e in found.items()} == {
@@ -48,7 +58,7 @@ def test_it_is_listed_as_long_as_it_has_values(wire: WireClient, subscription: s
     assert change(wire, CLIENT_METRICS, subscription, ("metrics", SET, "a.b,c")) == 0
     assert change(wire, CLIENT_METRICS, f"{subscription}-x", ("metrics", SET, "a"), validate_only=True) == 0
     for version in (0, 1):
-        assert (CLIENT_METRICS, subscription) in listed(wire, version)
+        assert eventually(lambda version=version: (CLIENT_METRICS, subscription) in listed(wire, version))
         assert (CLIENT_METRICS, f"{subscription}-x") not in listed(wire, version)
     entry = entries(wire, CLIENT_METRICS, subscription, "metrics", include_synonyms=True)["metrics"]
     assert (entry.value, entry.config_source, entry.read_only) == ("a.b,c", SOURCE_CLIENT_METRICS, False)
@@ -56,7 +66,7 @@ def test_it_is_listed_as_long_as_it_has_values(wire: WireClient, subscription: s
         ("metrics", "a.b,c", SOURCE_CLIENT_METRICS)
     ]
     assert change(wire, CLIENT_METRICS, subscription, ("metrics", DELETE, None)) == 0
-    assert (CLIENT_METRICS, subscription) not in listed(wire)
+    assert eventually(lambda: (CLIENT_METRICS, subscription) not in listed(wire))
 
 
 @pytest.mark.parametrize(
@@ -93,12 +103,8 @@ def test_what_a_value_may_be(
 def test_the_old_alter_replaces_everything(wire: WireClient, subscription: str) -> None:
     assert change(wire, CLIENT_METRICS, subscription, ("metrics", SET, "a"), ("match", SET, "")) == 0
     assert replace(wire, CLIENT_METRICS, subscription, {"interval.ms": "7000"}) == 0
-    found = entries(wire, CLIENT_METRICS, subscription)
-    assert {key: entry.value for key, entry in found.items()} == {
-        "interval.ms": "7000",
-        "match": "",
-        "metrics": "",
-    }
+    replaced = {"interval.ms": "7000", "match": "", "metrics": ""}
+    assert eventually(lambda: values(wire, subscription) == replaced)
     assert replace(wire, CLIENT_METRICS, subscription, {"x": "1"}) == ErrorCode.INVALID_REQUEST
     assert replace(wire, CLIENT_METRICS, subscription, {}) == 0
 
