@@ -42,6 +42,9 @@ def load_log(log: PartitionLog, *, clean: bool, recovery_point: int, log_start: 
     start = max(log_start, local.segments.first.base_offset)
     indexed = {names.offset_of(n) for n in found if n.endswith(names.OFFSET_INDEX)}
     incomplete = [s for s in local.segments if s.base_offset not in indexed and s.size]
+    if clean and not local.segments.active.has_sound_index():
+        logger.warning("%s: its index is damaged and made anew", local.segments.active.path(names.LOG))
+        incomplete.append(local.segments.active)
     untouched = clean and not incomplete and local.segments.active.base_offset in indexed
     if clean and not incomplete:
         end = local.segments.active.find_end_offset()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from runtime.files import FileHandle, FileSystem
 from storage import names, scan
+from storage.errors import CorruptLog
 from storage.log_config import FOREVER
 from storage.offset_index import RELATIVE_MAX, OffsetIndex
 from storage.time_index import TimeIndex
@@ -164,9 +165,26 @@ class Segment:
     def locate(self, offset: int, extra: int = 0) -> scan.Located | None:
         """The batch that holds `offset`, or the next one behind a gap; None if the segment ends before it.
 
-        `extra` bytes behind what the search needs are read along.
+        `extra` bytes behind what the search needs are read along. Indexes of closed segments are trusted, as
+        Kafka trusts them, except where they point out of the file.
         """
-        return scan.locate(self.handle, self.offset_index.lookup(offset)[1], self.size, offset, extra)
+        position = self.offset_index.lookup(offset)[1]
+        if not 0 <= position < self.size:
+            position = 0
+        return scan.locate(self.handle, position, self.size, offset, extra)
+
+    def has_sound_index(self) -> bool:
+        """Whether the last entry of the offset index, if any, stands for a batch that is there."""
+        if not self.offset_index.entries:
+            return True
+        last_offset, position = self.offset_index.last
+        if not 0 <= position < self.size:
+            return False
+        try:
+            facts = next(scan.scan(self.handle, position, self.size, scan.LOCATE_WINDOW), None)
+        except CorruptLog:
+            return False
+        return facts is not None and facts.last_offset == last_offset
 
     def truncate_position(self, position: int) -> None:
         """Cut the file at the start of a batch, with everything that was derived from what is gone."""

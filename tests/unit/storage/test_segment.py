@@ -60,6 +60,28 @@ def test_truncation_recomputes_what_was_derived():
     assert segment.offset_index.entries == 0
 
 
+def test_an_index_is_sound_if_its_last_entry_stands_for_a_batch():
+    _, segment = new_segment()
+    parts = [batch(1, base=i) for i in range(3)]
+    for part in parts:
+        write(segment, part)
+    size = len(parts[0])
+    assert segment.has_sound_index()
+    segment.add_index_entry(1, size, START_MS, 1)
+    assert segment.has_sound_index()
+    for last_offset, position in ((3, size), (2, 2 * size + 1), (2, 3 * size), (2, 2**31 - 1), (2, -1)):
+        segment.offset_index.truncate_entries(1)
+        segment.offset_index.append(last_offset, position)
+        assert not segment.has_sound_index()
+
+
+def test_an_index_that_points_out_of_the_file_is_not_followed():
+    _, segment = new_segment()
+    write(segment, batch(1), batch(1, base=1))
+    segment.offset_index.append(0, 2**31 - 1)
+    assert segment.locate(1).last_offset == 1
+
+
 def test_renaming_takes_the_files_that_exist():
     files, segment = new_segment()
     write(segment, batch(1))
