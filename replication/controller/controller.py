@@ -41,6 +41,17 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _TIMED_OUT = "The request timed out."
+
+_Outcome = TypeVar("_Outcome", DeletionOutcome, PartitionsOutcome)
+
+
+def _timed_out(outcomes: list[_Outcome]) -> list[_Outcome]:
+    """Who gives the controller no time at all gets nothing done, as in Kafka since KRaft."""
+    for outcome in outcomes:
+        outcome.error, outcome.message = ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT
+    return outcomes
+
+
 _NAMES_TOLD = 10
 
 
@@ -124,18 +135,13 @@ class Controller:
             outcomes, changes = topic_creation.plan_topics(
                 image, topics, self._settings, self._rules, self._random
             )
+            if timeout_ms <= 0:
+                return [TopicOutcome(o.name, ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT) for o in outcomes]
             if not validate_only and changes.operations:
                 await self._store.multi(changes.operations)
                 await self._publish(changes.image_after(image))
                 for topic in changes.topics.values():
                     _log.info("Created topic %s with %d partition(s)", topic.name, len(topic.partitions))
-            if timeout_ms <= 0 and not validate_only:
-                outcomes = [
-                    TopicOutcome(o.name, ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT)
-                    if o.error == ErrorCode.NONE
-                    else o
-                    for o in outcomes
-                ]
             return outcomes
 
         return await self._alone(create)
@@ -148,15 +154,13 @@ class Controller:
         async def delete() -> list[DeletionOutcome]:
             image = self._holder.current
             outcomes, deletions = topic_deletion.plan_deletions(image, topics)
+            if timeout_ms <= 0:
+                return _timed_out(outcomes)
             if deletions.operations:
                 await self._store.multi(deletions.operations)
                 self._holder.publish(deletions.image_after(image))
                 for name in deletions.removed:
                     _log.info("Deleted topic %s", name)
-            if timeout_ms <= 0:
-                for outcome in outcomes:
-                    if outcome.error == ErrorCode.NONE:
-                        outcome.error, outcome.message = ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT
             return outcomes
 
         return await self._alone(delete)
@@ -169,13 +173,11 @@ class Controller:
         async def grow() -> list[PartitionsOutcome]:
             image = self._holder.current
             outcomes, changes = topic_creation.plan_partitions(image, topics)
+            if timeout_ms <= 0:
+                return _timed_out(outcomes)
             if not validate_only and changes.operations:
                 await self._store.multi(changes.operations)
                 await self._publish(changes.image_after(image))
-            if timeout_ms <= 0 and not validate_only:
-                for outcome in outcomes:
-                    if outcome.error == ErrorCode.NONE:
-                        outcome.error, outcome.message = ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT
             return outcomes
 
         return await self._alone(grow)
