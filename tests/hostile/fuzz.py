@@ -130,6 +130,7 @@ def fuzz(seed: int, seconds: float, rounds: int) -> str:
             lines = look_at(victim, wire, rss, lines, f"seed {seed}, round {done}")
         grown = (victim.rss() - rss) >> 20
         seen = read_everything(victim)
+        assert seen > done, "none of the produced batches was stored"
         assert victim.broker.stop() == 0
         victim.broker.start()
         assert read_everything(victim) == seen

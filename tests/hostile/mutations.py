@@ -29,6 +29,7 @@ EDGES = {
     "uint32": (0, 1, 2**32 - 1),
     "int64": (0, 1, -1, -2, -3, -6, 2**63 - 1, -(2**63), 10, 1_700_000_000_000),
 }
+TIME = 1_700_000_000_000
 WAITS = ("max_wait_ms", "timeout_ms")
 
 
@@ -38,6 +39,8 @@ class Mutator:
     def __init__(self, chance: random.Random, ids: list[bytes]) -> None:
         self.chance = chance
         self.ids = ids
+        self._names: tuple[str, ...] = TOPICS
+        self._ids = ids
 
     def frame(self, versions: dict[int, tuple[int, int]]) -> bytes:
         """A frame of any served API and version: sound, damaged, or noise."""
@@ -60,6 +63,10 @@ class Mutator:
         return struct.pack(">i", size) + payload
 
     def body(self, key: int, version: int) -> bytes:
+        """Most requests that delete name what is not there, so that something is left to read."""
+        spare = key in (ApiKey.DELETE_TOPICS, ApiKey.DELETE_RECORDS) and self.chance.random() < 0.98
+        self._names = NAMES[len(TOPICS) :] if spare else TOPICS
+        self._ids = [] if spare else self.ids
         name = f"{ApiKey(key).title}Request"
         for _ in range(20):
             request = self._struct(name, definition(name).root, message_class(name), version)
@@ -94,11 +101,13 @@ class Mutator:
     def records(self) -> bytes:
         """A batch or a message set, mostly damaged, its checksum mostly made right again."""
         chance = self.chance
+        times = chance.choice(((TIME,), (TIME,), (TIME,), (TIME, -1, 0, 2**62)))
+        keys = chance.choice(((b"key",), (None, b"", b"key", b"other")))
         records = [
             Record(
                 i,
-                chance.choice((1_700_000_000_000 + i, -1, 0, 2**62)),
-                chance.choice((None, b"", b"key", b"other")),
+                chance.choice(times) + i,
+                chance.choice(keys),
                 chance.choice((None, b"", b"value" * chance.randrange(200))),
                 (("name", b"content"),) * chance.randrange(3),
             )
@@ -110,7 +119,7 @@ class Mutator:
         batch = build_batch(
             records,
             codec=chance.randrange(5),
-            producer_id=chance.choice((-1, -1, 5, 2**62)),
+            producer_id=chance.choice((-1, -1, -1, 5, 2**62)),
             producer_epoch=chance.choice((-1, 0, 3)),
             base_sequence=chance.choice((-1, 0, 1, 2**31 - 1)),
         )
@@ -142,15 +151,19 @@ class Mutator:
             return self._struct(name, field.struct, getattr(message_class(name), field.element), version)
         if field.attribute in WAITS:
             return chance.choice((0, 0, -1, 5))
+        if field.attribute == "acks":
+            return chance.choice((-1, 1, 1, 0, 2))
         match field.element:
             case "string":
-                return chance.choice(NAMES) if chance.random() < 0.3 else chance.choice(TOPICS)
+                return chance.choice(
+                    NAMES if self._names is TOPICS and chance.random() < 0.3 else self._names
+                )
             case "records":
                 return self.records()
             case "bytes":
                 return chance.randbytes(chance.randrange(20))
             case "uuid":
-                return chance.choice((*self.ids, bytes(16), chance.randbytes(16)))
+                return chance.choice((*self._ids, bytes(16), chance.randbytes(16)))
             case "bool":
                 return chance.random() < 0.5
             case "float64":
