@@ -4,6 +4,9 @@ A leader's appends go through `stage` before they are written and are made good 
 `rollback`, so that a failed write leaves no trace. Replay (recovery, followers) goes through `replay` and
 checks nothing. Invariant: `map_end_offset` is the offset up to which the log is reflected here; a snapshot is
 named by it.
+
+Any number may be a producer's id, and each costs about 430 bytes: beyond `PRODUCERS_MAX` those that have not
+written for longest are forgotten, as if they had expired.
 """
 
 from __future__ import annotations
@@ -13,6 +16,9 @@ from storage import names
 from storage.errors import CorruptCheckpoint
 from storage.producers.entry import NO_SEQUENCE, NONE, CachedBatch, ProducerEntry, advance, check_sequence
 from storage.producers.snapshot import decode_snapshot, encode_snapshot
+
+PRODUCERS_MAX = 100_000
+_FORGOTTEN_AT_ONCE = 8  # one of so many: finding them takes a walk over all
 
 
 class ProducerState:
@@ -45,6 +51,8 @@ class ProducerState:
         entry = self.entries.get(producer_id)
         last_sequence = advance(first_sequence, delta) if first_sequence != NO_SEQUENCE else NO_SEQUENCE
         if entry is None:
+            if len(self.entries) >= PRODUCERS_MAX:
+                self._forget_quietest()
             self._before.setdefault(producer_id, None)
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
         else:
@@ -84,6 +92,8 @@ class ProducerState:
         """Take over a data batch that is in the log already, whatever its sequence."""
         entry = self.entries.get(producer_id)
         if entry is None:
+            if len(self.entries) >= PRODUCERS_MAX:
+                self._forget_quietest()
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
         last_sequence = advance(first_sequence, delta) if first_sequence != NO_SEQUENCE else NO_SEQUENCE
         entry.add(epoch, first_sequence, last_sequence, last_offset, delta, timestamp)
@@ -112,6 +122,17 @@ class ProducerState:
         for producer_id in gone:
             del self.entries[producer_id]
         return len(gone)
+
+    def _forget_quietest(self) -> None:
+        """Make room, by the place of the last batch in the log: timestamps are the producers' to choose."""
+        quiet = [
+            (entry.last_offset, producer_id)
+            for producer_id, entry in self.entries.items()
+            if entry.current_txn_first_offset == NONE and producer_id not in self._before
+        ]
+        quiet.sort()
+        for _, producer_id in quiet[: len(quiet) // _FORGOTTEN_AT_ONCE + 1]:
+            del self.entries[producer_id]
 
     # --- snapshot files -------------------------------------------------------------------------------------
 

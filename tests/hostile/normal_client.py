@@ -27,7 +27,7 @@ def main(address: str) -> None:
         if wire.metadata(TOPIC).topics[0].error_code:
             raise RuntimeError("the topic could not be created")
         print("ready", flush=True)
-        while not select.select([sys.stdin], [], [], 0)[0]:
+        while not figures or not select.select([sys.stdin], [], [], 0)[0]:
             begun = time.perf_counter()
             batch = build_batch([Record(0, 1_700_000_000_000, b"key", b"value", ())])
             offset = wire.produce(TOPIC, batch).base_offset

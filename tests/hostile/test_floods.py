@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from protocol import messages as m
+from protocol.records.batch import Record
+from protocol.records.builder import build_batch
 from tests.hostile.attacks import allow_descriptors, at_once, connect, fetch, flood, produce, request_frame
 from tests.hostile.victim import MIB, NORMAL_CLIENT_S, STRANGER_BYTES, Victim
 from tests.support.waiting import wait_until
@@ -207,3 +209,33 @@ def test_500_that_connect_fetch_and_are_gone_leave_nothing(victim: Victim) -> No
             wire.produce_values("t", b"wakes whoever still waits")
     assert memory.growth < 16 * MIB, memory
     assert not [line for line in victim.lines() if " ERROR " in line]
+
+
+def test_endless_producer_ids_take_bounded_memory(victim: Victim) -> None:
+    """Any number may be an id, and each is remembered: 130,000 of them, of which 100,000 are kept."""
+    with victim.wire() as wire:
+        wire.create_topic("t")
+        begun = 0
+        with victim.memory() as memory:
+            for first in range(10_000, 140_000, 1000):
+                frames = [
+                    request_frame(
+                        produce(
+                            "t",
+                            build_batch(
+                                [Record(0, 1_700_000_000_000, None, b"", ())],
+                                producer_id=number,
+                                producer_epoch=0,
+                                base_sequence=0,
+                            ),
+                        ),
+                        9,
+                    )
+                    for number in range(first, first + 1000)
+                ]
+                wire.write(b"".join(frames))
+                for _ in frames:
+                    assert wire.read_frame()
+                begun += len(frames)
+        assert wire.list_offset("t", -1).offset == begun
+    assert memory.peak_growth < 100 * MIB, memory

@@ -110,3 +110,30 @@ def test_clearing_and_removing_snapshots():
     producers.clear(9)
     assert producers.snapshot_offsets() == []
     assert producers.take_snapshot() is None
+
+
+def test_beyond_the_limit_those_that_were_quiet_for_longest_are_forgotten(monkeypatch):
+    monkeypatch.setattr("storage.producers.state.PRODUCERS_MAX", 16)
+    _, producers = state()
+    producers.replay(99, 0, 0, 0, 0, 2**62, transactional=True)
+    for number in range(1, 16):
+        producers.stage(number, 0, 0, number, 0, 2**62 - number)
+        producers.commit(number + 1)
+    producers.stage(1, 0, 1, 16, 0, 5)
+    producers.commit(17)
+    producers.stage(50, 0, 0, 17, 0, 0)
+    assert set(producers.entries) == {1, *range(4, 16), 50, 99}
+    producers.rollback()
+    assert 50 not in producers.entries
+    assert producers.stage(2, 0, 7, 18, 0, 0) is None  # as an unknown producer
+
+
+def test_what_is_staged_is_not_forgotten(monkeypatch):
+    monkeypatch.setattr("storage.producers.state.PRODUCERS_MAX", 4)
+    _, producers = state()
+    for number in range(8):
+        producers.stage(number, 0, 0, number, 0, 0)
+    assert set(producers.entries) == set(range(8))
+    producers.commit(8)
+    producers.stage(9, 0, 0, 8, 0, 0)
+    assert set(producers.entries) == {2, 3, 4, 5, 6, 7, 9}
