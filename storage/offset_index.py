@@ -75,6 +75,16 @@ class OffsetIndex(IndexFile):
         found = self._count_up_to(0, offset - self.base_offset)
         return self.entry(found - 1) if found else (self.base_offset, 0)
 
+    def around(self, offset: int) -> tuple[int, int]:
+        """Where to look for the batch that holds `offset`: the position of the last entry below it (0 where
+        there is none), and that of the first entry at or above it (-1 where there is none).
+
+        Batches larger than the index interval all have entries, and then the second is the batch itself.
+        """
+        below = self._count_up_to(0, offset - 1 - self.base_offset)
+        before = self.entry(below - 1)[1] if below else 0
+        return before, self.entry(below)[1] if below < self.entries else -1
+
     def position_up_to(self, position: int) -> int:
         """The greatest indexed position not above `position`; 0 where there is none."""
         found = self._count_up_to(1, position)

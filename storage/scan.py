@@ -153,6 +153,17 @@ def check_crc(batch: memoryview, facts: BatchFacts) -> None:
         raise CorruptLog(f"CRC {actual:08x} instead of {facts.crc:08x}", facts.position)
 
 
+def holds(handle: FileHandle, position: int, end: int, offset: int) -> Located | None:
+    """The batch at `position`, if it is whole and `offset` lies in it."""
+    window = handle.read_at(position, min(V2_OVERHEAD, end - position))
+    if len(window) < V2_OVERHEAD:
+        return None
+    base, length, magic, delta = _LOCATE.unpack_from(window)
+    if magic != 2 or length < SIZE_MIN or position + length + 12 > end:
+        return None
+    return Located(position, length + 12, base + delta, window, 0) if base <= offset <= base + delta else None
+
+
 def locate(handle: FileHandle, position: int, end: int, offset: int, extra: int = 0) -> Located | None:
     """The first batch from `position` on that ends at or above `offset`; None if there is none before `end`.
 

@@ -168,10 +168,14 @@ class Segment:
         `extra` bytes behind what the search needs are read along. Indexes of closed segments are trusted, as
         Kafka trusts them, except where they point out of the file.
         """
-        position = self.offset_index.lookup(offset)[1]
-        if not 0 <= position < self.size:
-            position = 0
-        return scan.locate(self.handle, position, self.size, offset, extra)
+        before, after = self.offset_index.around(offset)
+        if before + 2 * scan.LOCATE_WINDOW < after < self.size:  # batches too large for one window
+            found = scan.holds(self.handle, after, self.size, offset)
+            if found is not None:
+                return found
+        if not 0 <= before < self.size:
+            before = 0
+        return scan.locate(self.handle, before, self.size, offset, extra)
 
     def has_sound_index(self) -> bool:
         """Whether the last entry of the offset index, if any, stands for a batch that is there."""

@@ -140,3 +140,6 @@ def test_a_sealed_index_answers_as_one_in_memory(steps, questions):
         assert live.lookup(BASE + ask) == sealed.lookup(BASE + ask) == wanted
         wanted_position = max((p for _, p in entries if p <= at), default=0)
         assert live.position_up_to(at) == sealed.position_up_to(at) == wanted_position
+        before = max((p for o, p in entries if o < BASE + ask), default=0)
+        after = min((p for o, p in entries if o >= BASE + ask), default=-1)
+        assert live.around(BASE + ask) == sealed.around(BASE + ask) == (before, after)

@@ -112,6 +112,18 @@ def test_locating_starts_at_any_batch_and_skips_gaps():
     assert scan.locate(handle, starts[2], end, 0).position == starts[2]
 
 
+@pytest.mark.parametrize(("offset", "inside"), [(4, False), (5, True), (7, True), (8, False)])
+def test_a_batch_is_asked_whether_it_holds_an_offset(offset, inside):
+    first = batch(3, base=5)
+    handle = written(first)
+    found = scan.holds(handle, 0, len(first), offset)
+    assert (found is not None) == inside
+    if found is not None:
+        assert (found.position, found.size, found.last_offset, found.at) == (0, len(first), 7, 0)
+    assert scan.holds(handle, 0, len(first) - 1, offset) is None
+    assert scan.holds(handle, len(first) - 10, len(first), offset) is None
+
+
 def test_whole_batches_are_counted_in_a_buffer():
     data = bytes(batch(1)) + bytes(batch(1)) + bytes(batch(1))[:-1]
     one = len(batch(1))
