@@ -244,6 +244,8 @@ def test_record_blocks_with_endless_record_then_too_large():
 def test_record_blocks_with_an_announced_size_above_the_limit_then_refused_at_its_first_chunk():
     chunks = iter([b"\x80\x80\x80\x80\x01" + bytes(1000), bytes(1000)])  # 128 MiB
     blocks = record_blocks(chunks, record_bytes_max=64 * MIB)
+    _, ended = next(blocks)
+    ended.append(0)
     with pytest.raises(InvalidRecords) as caught:
         next(blocks)
     assert caught.value.error == ErrorCode.MESSAGE_TOO_LARGE
