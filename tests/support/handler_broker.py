@@ -21,9 +21,11 @@ from broker.config.dynamic import DynamicConfigs
 from broker.config.rules import DynamicConfigRules
 from broker.config.topic_configs import TopicConfigs
 from broker.context import BrokerContext
+from broker.groups import Groups
 from broker.handlers.request import Request
 from broker.handlers.table import HANDLERS
 from broker.loggers import BrokerLoggers
+from broker.net.turn import Turn
 from broker.producer_ids import ProducerIds
 from protocol import messages as m
 from protocol.api_keys import ApiKey
@@ -91,7 +93,10 @@ class HandlerBroker:
             env.clock,
             env.random,
         )
+        turn = Turn(env.loop, env.clock, lambda _: None)
+        groups = Groups(env, self.config, holder, controller, replicas, turn)
         await controller.start(rack="r1", endpoints=dict(ENDPOINTS), unclean=logs.unclean)
+        await groups.start()
         self.ctx = BrokerContext(
             env=env,
             config=self.config,
@@ -102,6 +107,7 @@ class HandlerBroker:
             logs=logs,
             producer_ids=ProducerIds(controller.allocate_producer_ids),
             loggers=BrokerLoggers(),
+            groups=groups,
         )
 
     def __exit__(
