@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from protocol.errors import ErrorCode
 from replication.controller.outcomes import NewTopic
-from replication.metadata.image import changes_between
+from replication.metadata.image import NO_LEADER, changes_between
 
 if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
@@ -102,9 +102,12 @@ class Groups:
             self._manager = self._make()
         return self._manager
 
-    def partition_of(self, group_id: str) -> int:
-        """Where a group lives. Raises CoordinatorError."""
-        return self.manager().runtime.partition_for(group_id)
+    def coordinator_of(self, group_id: str) -> int:
+        """The broker that looks after a group: the leader of its partition. -1: nobody now."""
+        topic = self._holder.current.topics.get(TOPIC)
+        if topic is None or self._closed:
+            return NO_LEADER
+        return topic.partitions[self.manager().runtime.partition_for(group_id)].leader
 
     def has_topic(self) -> bool:
         """Whether groups have somewhere to live."""
