@@ -45,6 +45,7 @@ from storage.log_manager import LogManager
 
 ENDPOINTS = {"PLAINTEXT": EndpointImage("broker.test", 9092), "EXTERNAL": EndpointImage("public.test", 19092)}
 TOPIC_TIMEOUT_MS = 1000
+SINGLE_BROKER = {"node.id": "1", "broker.id": "1", "offsets.topic.replication.factor": "1"}
 
 
 class HandlerBroker:
@@ -58,7 +59,7 @@ class HandlerBroker:
         log_dirs: int = 1,
     ) -> None:
         self.tree = tree or MemoryTree()
-        self.config = BrokerConfig({"node.id": "1", "broker.id": "1", **(static or {})})
+        self.config = BrokerConfig({**SINGLE_BROKER, **(static or {})})
         self.paths = [str(path / f"data{number}") for number in range(log_dirs)]
         self.runner = asyncio.Runner()
         self.ctx: BrokerContext
@@ -117,6 +118,7 @@ class HandlerBroker:
         self.runner.close()
 
     async def _stop(self) -> None:
+        self.ctx.groups.close()
         self.ctx.logs.close()
         await self.store.close()
         await self.ctx.env.aclose()
