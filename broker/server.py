@@ -11,6 +11,7 @@ are synced and closed with Kafka's clean marker, the store is closed, the direct
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -270,6 +271,7 @@ class Broker:
         self.hub.turn.flush()
         if self._groups is not None:
             self._groups.close()
+            await asyncio.sleep(0)  # the handlers that waited for it put their answers
         for connection in list(self.hub.connections):
             connection.shut()
         await self._env.tasks.aclose()
