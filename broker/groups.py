@@ -84,6 +84,7 @@ class Groups:
         self._loads = Loads(env)
         self._manager: GroupManager | None = None
         self._closed = False
+        self._told = ""
         holder.subscribe(self._follow)
 
     async def start(self) -> None:
@@ -130,7 +131,10 @@ class Groups:
         await self._loads.settled()
         if outcome.error in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
             return ErrorCode.NONE
-        log.error("%s cannot be created: %s", TOPIC, outcome.message or outcome.error.message)
+        message = outcome.message or outcome.error.message
+        if message != self._told:  # clients ask again several times a second
+            self._told = message
+            log.error("Groups have no coordinator, as %s cannot be created: %s", TOPIC, message)
         return outcome.error
 
     def _make(self) -> GroupManager:

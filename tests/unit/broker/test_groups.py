@@ -98,6 +98,12 @@ def test_looking_for_many_groups_at_once_makes_one_topic(broker):
     assert find(broker) == 0
 
 
+def test_that_the_topic_cannot_be_made_is_said_once(tmp_path, caplog):
+    with HandlerBroker(tmp_path, {"offsets.topic.replication.factor": "3"}) as broker:
+        assert [find(broker), find(broker)] == [15, 15]
+    assert len([each for each in caplog.records if TOPIC in each.getMessage()]) == 1
+
+
 def test_state_is_there_before_anything_is_served_after_a_start(tmp_path):
     with HandlerBroker(tmp_path, FEW) as broker:
         find(broker)
