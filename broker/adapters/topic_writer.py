@@ -11,6 +11,7 @@ out anew.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from replication.partition import Partition
     from replication.produce import WriteTurn
     from replication.replica_manager import ReplicaManager
+
+_log = logging.getLogger(__name__)
 
 Decided = Callable[[ErrorCode], None]
 
@@ -64,7 +67,7 @@ class _Undecided:
             each.written = True
         self.batches = deque(kept)
         for each in lost:
-            each.done(ErrorCode.KAFKA_STORAGE_ERROR)
+            self._tell(each, ErrorCode.KAFKA_STORAGE_ERROR)
         self.wake()
 
     def wake(self) -> None:
@@ -81,7 +84,14 @@ class _Undecided:
             else:
                 replica.waiters[self] = None
                 return
-            batches.popleft().done(error)
+            self._tell(batches.popleft(), error)
+
+    def _tell(self, batch: _Batch, error: ErrorCode) -> None:
+        """A coordinator that fails here must not take the others' answers in this turn with it."""
+        try:
+            batch.done(error)
+        except Exception:
+            _log.exception("What waited for offset %d of %s failed", batch.last_offset, self._replica)
 
 
 class TopicWriter:

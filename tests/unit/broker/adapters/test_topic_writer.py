@@ -110,6 +110,19 @@ def test_what_a_callback_appends_waits_for_the_next_write(topic):
     assert topic.offsets() == [0, 1, 2]
 
 
+def test_a_coordinator_that_fails_is_logged_and_the_others_are_told(topic, caplog):
+    def fails(_):
+        raise AssertionError("a broken invariant")
+
+    topic.append("a", then=fails)
+    topic.append("b")
+    topic.append("other", partition=1)
+    topic.turn.finish()
+    assert topic.told == [("a", "NONE"), ("b", "NONE"), ("other", "NONE")]
+    [logged] = caplog.records
+    assert f"offset 0 of {TOPIC}-0" in logged.getMessage()
+
+
 def test_a_failed_write_is_told_to_all_it_took_along_and_the_log_goes_on(topic, monkeypatch):
     topic.append("before")
     topic.append("other", partition=1)
