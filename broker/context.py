@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
     from broker.config.topic_configs import TopicConfigs
+    from broker.groups import Groups
     from broker.loggers import BrokerLoggers
     from broker.producer_ids import ProducerIds
     from replication.controller.controller import Controller
@@ -34,6 +35,7 @@ class BrokerContext:
     logs: LogManager
     producer_ids: ProducerIds
     loggers: BrokerLoggers
+    groups: Groups
 
     @property
     def image(self) -> ClusterImage:

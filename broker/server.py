@@ -11,6 +11,7 @@ are synced and closed with Kafka's clean marker, the store is closed, the direct
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from broker.config.dynamic import DynamicConfigs
 from broker.config.rules import DynamicConfigRules
 from broker.config.topic_configs import TopicConfigs
 from broker.context import BrokerContext
+from broker.groups import Groups
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.table import HANDLERS
@@ -84,6 +86,7 @@ class Broker:
         )
         self._default_config: LogConfig | None = None
         self._store: SqliteStore | None = None
+        self._groups: Groups | None = None
         self._listeners: list[Listener] = []
         self.hub = Hub(
             env,
@@ -146,6 +149,8 @@ class Broker:
             ),
         )
         replicas.set_strays_aside()
+        if self._groups is not None:
+            await self._groups.start()
         Upkeep(self._env, self.config, self.logs).start()
         self._idle.start()
         self._stalls.start()
@@ -222,6 +227,7 @@ class Broker:
             env.random.fork("controller"),
             prepare=replicas.prepare,
         )
+        self._groups = Groups(env, config, holder, controller, replicas, self.hub.turn)
         context = BrokerContext(
             env=env,
             config=config,
@@ -232,6 +238,7 @@ class Broker:
             logs=self.logs,
             producer_ids=ProducerIds(controller.allocate_producer_ids),
             loggers=BrokerLoggers(),
+            groups=self._groups,
         )
         sessions = FetchSessions(
             replicas.wanted_partition,
@@ -262,6 +269,9 @@ class Broker:
         self._stalls.stop()
         log.info("The event loop was held up for at most %d ms", self._stalls.take() * 1000)
         self.hub.turn.flush()
+        if self._groups is not None:
+            self._groups.close()
+            await asyncio.sleep(0)  # the handlers that waited for it put their answers
         for connection in list(self.hub.connections):
             connection.shut()
         await self._env.tasks.aclose()

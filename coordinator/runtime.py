@@ -111,7 +111,7 @@ class _Partition(Generic[S]):
 
 
 class CoordinatorRuntime(Generic[S]):
-    """One coordinator (groups, transactions, share state) of this broker."""
+    """One coordinator (groups, transactions, share state) of this broker. It compresses with `codec`."""
 
     def __init__(
         self,
@@ -123,6 +123,7 @@ class CoordinatorRuntime(Generic[S]):
         tasks: Spawner,
         make_shard: Callable[[Context], S],
         *,
+        codec: int = 0,
         write_timeout_ms: int = WRITE_TIMEOUT_MS,
         load_buffer_bytes: int = LOAD_BUFFER_BYTES,
     ) -> None:
@@ -133,6 +134,7 @@ class CoordinatorRuntime(Generic[S]):
         self._timer = timer
         self._tasks = tasks
         self._make_shard = make_shard
+        self._codec = codec
         self._write_timeout_ms = write_timeout_ms
         self._load_buffer_bytes = load_buffer_bytes
         self._partitions: dict[int, _Partition[S]] = {}
@@ -277,6 +279,7 @@ class CoordinatorRuntime(Generic[S]):
         producer_id, producer_epoch = result.producer
         batch = build_batch(
             [Record(0, now_ms, key, value) for key, value in result.records],
+            codec=self._codec,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             transactional=result.producer != NO_PRODUCER,

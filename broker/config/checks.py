@@ -3,6 +3,8 @@
 from broker.config.broker_config import BrokerConfig
 from broker.config.values import ConfigError
 
+CODECS = range(5)  # none, gzip, snappy, lz4, zstd
+
 
 def check_cross_key_rules(config: BrokerConfig) -> list[str]:
     """Texts of all rules that the configuration breaks; empty when it is sound."""
@@ -31,6 +33,8 @@ def check_cross_key_rules(config: BrokerConfig) -> list[str]:
         problems.append("group.max.session.timeout.ms must not be below group.min.session.timeout.ms")
     if config.integer("offsets.commit.timeout.ms") <= 0:
         problems.append("offsets.commit.timeout.ms must be above 0")
+    if config.integer("offsets.topic.compression.codec") not in CODECS:
+        problems.append("offsets.topic.compression.codec must be a codec's number, 0 to 4")
     try:
         per_ip_limits(config)
     except ConfigError as error:

@@ -15,16 +15,21 @@ EFFECTIVE: Final = words(
     advertised.listeners auto.create.topics.enable broker.id broker.id.generation.enable broker.rack
     compression.gzip.level compression.lz4.level compression.type compression.zstd.level
     connections.max.idle.ms default.replication.factor delete.topic.enable fetch.max.bytes
-    inter.broker.listener.name listener.security.protocol.map listeners log.cleanup.policy log.dir
-    log.dirs log.flush.interval.messages log.flush.offset.checkpoint.interval.ms
-    log.flush.start.offset.checkpoint.interval.ms log.index.interval.bytes log.index.size.max.bytes
-    log.message.downconversion.enable log.message.timestamp.after.max.ms
-    log.message.timestamp.before.max.ms log.message.timestamp.type log.roll.hours log.roll.jitter.hours
-    log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms max.connections
-    max.connections.per.ip max.connections.per.ip.overrides max.incremental.fetch.session.cache.slots
-    max.decompressed.message.bytes max.request.partition.size.limit message.max.bytes min.insync.replicas
-    node.id num.partitions
-    producer.id.expiration.ms replica.high.watermark.checkpoint.interval.ms reserved.broker.max.id
+    group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size
+    group.min.session.timeout.ms inter.broker.listener.name listener.security.protocol.map listeners
+    log.cleanup.policy log.dir log.dirs log.flush.interval.messages
+    log.flush.offset.checkpoint.interval.ms log.flush.start.offset.checkpoint.interval.ms
+    log.index.interval.bytes log.index.size.max.bytes log.message.downconversion.enable
+    log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
+    log.message.timestamp.type log.roll.hours log.roll.jitter.hours log.roll.jitter.ms log.roll.ms
+    log.segment.bytes log.segment.delete.delay.ms max.connections max.connections.per.ip
+    max.connections.per.ip.overrides max.decompressed.message.bytes
+    max.incremental.fetch.session.cache.slots max.request.partition.size.limit message.max.bytes
+    min.insync.replicas node.id num.partitions offset.metadata.max.bytes offsets.commit.timeout.ms
+    offsets.load.buffer.size offsets.retention.check.interval.ms offsets.retention.minutes
+    offsets.topic.compression.codec offsets.topic.num.partitions offsets.topic.replication.factor
+    offsets.topic.segment.bytes producer.id.expiration.ms
+    replica.high.watermark.checkpoint.interval.ms reserved.broker.max.id
     security.inter.broker.protocol socket.listen.backlog.size socket.receive.buffer.bytes
     socket.request.max.bytes socket.send.buffer.bytes
     """

@@ -9,7 +9,7 @@ Addresses are those of the listener that the request came by; a partition whose 
 gets 72 (below v6: 5).
 
 A missing topic is created before the answer where that is allowed, so the first answer already names the
-leader. Topics of coordinators are not created here.
+leader. Of the coordinators' topics only that of groups is created, in its own way.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from broker.context import BrokerContext
+from broker.groups import TOPIC as GROUPS_TOPIC
 from broker.handlers.endpoints import brokers_with_listener, leader_of
 from broker.handlers.request import Request
 from broker.security.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
@@ -84,12 +85,17 @@ def _missing_error(name: str) -> ErrorCode:
 
 
 def _may_create(name: str) -> bool:
-    return topic_names.refusal_of(name) is None and not topic_names.is_internal(name)
+    return name == GROUPS_TOPIC or (
+        topic_names.refusal_of(name) is None and not topic_names.is_internal(name)
+    )
 
 
 async def _create_and_answer(
     ctx: BrokerContext, request: Request[m.MetadataRequest], names: list[str], errors: dict[str, ErrorCode]
 ) -> m.MetadataResponse:
+    if GROUPS_TOPIC in names:
+        names.remove(GROUPS_TOPIC)
+        errors[GROUPS_TOPIC] = await ctx.groups.create_topic()
     outcomes = await ctx.controller.create_topics(
         [NewTopic(name) for name in names], timeout_ms=AUTO_CREATE_TIMEOUT_MS
     )

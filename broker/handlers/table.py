@@ -1,12 +1,15 @@
 """Which APIs this broker serves, at which versions, and who answers them.
 
 Owns `HANDLERS` (everything but the hot APIs) and `SERVED_VERSIONS`, what ApiVersions tells: the handlers'
-ranges and those of Produce and Fetch, which work on raw frames. An API is listed when it works end to end;
-FindCoordinator is the exception that its module explains.
+ranges and those of Produce and Fetch, which work on raw frames. An API is listed when it works end to end.
+
+The handlers of groups are imported with the first request for them, so that a broker without groups starts
+without the coordinator; their versions stand here instead of in their modules.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -65,9 +68,25 @@ _MODULES: Final = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions,
 }
 
+LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {}
+"""Module in this package, lowest and highest version."""
+
+
+def _late(name: str) -> Callable[[BrokerContext, Request[Any]], Any]:
+    """The `handle` of a module that is imported when it is called."""
+
+    def handle(ctx: BrokerContext, request: Request[Any]) -> Any:
+        return importlib.import_module(f"broker.handlers.{name}").handle(ctx, request)
+
+    return handle
+
+
 HANDLERS: Final[dict[ApiKey, Handler]] = {
-    key: Handler(key, module.MIN_VERSION, module.MAX_VERSION, module.handle)
-    for key, module in _MODULES.items()
+    **{
+        key: Handler(key, module.MIN_VERSION, module.MAX_VERSION, module.handle)
+        for key, module in _MODULES.items()
+    },
+    **{key: Handler(key, low, high, _late(name)) for key, (name, low, high) in LATE.items()},
 }
 
 HOT_VERSIONS: Final = {ApiKey.PRODUCE: (0, 13), ApiKey.FETCH: (0, 18)}

@@ -21,9 +21,11 @@ from broker.config.dynamic import DynamicConfigs
 from broker.config.rules import DynamicConfigRules
 from broker.config.topic_configs import TopicConfigs
 from broker.context import BrokerContext
+from broker.groups import Groups
 from broker.handlers.request import Request
 from broker.handlers.table import HANDLERS
 from broker.loggers import BrokerLoggers
+from broker.net.turn import Turn
 from broker.producer_ids import ProducerIds
 from protocol import messages as m
 from protocol.api_keys import ApiKey
@@ -43,6 +45,7 @@ from storage.log_manager import LogManager
 
 ENDPOINTS = {"PLAINTEXT": EndpointImage("broker.test", 9092), "EXTERNAL": EndpointImage("public.test", 19092)}
 TOPIC_TIMEOUT_MS = 1000
+SINGLE_BROKER = {"node.id": "1", "broker.id": "1", "offsets.topic.replication.factor": "1"}
 
 
 class HandlerBroker:
@@ -56,7 +59,7 @@ class HandlerBroker:
         log_dirs: int = 1,
     ) -> None:
         self.tree = tree or MemoryTree()
-        self.config = BrokerConfig({"node.id": "1", "broker.id": "1", **(static or {})})
+        self.config = BrokerConfig({**SINGLE_BROKER, **(static or {})})
         self.paths = [str(path / f"data{number}") for number in range(log_dirs)]
         self.runner = asyncio.Runner()
         self.ctx: BrokerContext
@@ -91,7 +94,10 @@ class HandlerBroker:
             env.clock,
             env.random,
         )
+        turn = Turn(env.loop, env.clock, lambda _: None)
+        groups = Groups(env, self.config, holder, controller, replicas, turn)
         await controller.start(rack="r1", endpoints=dict(ENDPOINTS), unclean=logs.unclean)
+        await groups.start()
         self.ctx = BrokerContext(
             env=env,
             config=self.config,
@@ -102,6 +108,7 @@ class HandlerBroker:
             logs=logs,
             producer_ids=ProducerIds(controller.allocate_producer_ids),
             loggers=BrokerLoggers(),
+            groups=groups,
         )
 
     def __exit__(
@@ -111,6 +118,7 @@ class HandlerBroker:
         self.runner.close()
 
     async def _stop(self) -> None:
+        self.ctx.groups.close()
         self.ctx.logs.close()
         await self.store.close()
         await self.ctx.env.aclose()

@@ -176,3 +176,25 @@ def test_limits_come_from_the_configuration(tmp_path):
         "max.connections.per.ip.overrides=10.0.0.1:2",
         "socket.request.max.bytes=5000",
     )
+
+
+def test_groups_are_loaded_before_anything_is_answered(tmp_path):
+    async def find(broker):
+        asked = m.FindCoordinatorRequest(coordinator_keys=["g"])
+        [found] = (await call(broker, asked, 4)).coordinators
+        return found.error_code, (found.host, found.port) == broker.addresses[0][1:]
+
+    async def loaded(broker):
+        return broker._groups.manager().runtime.active_partitions(), await find(broker)
+
+    few = "offsets.topic.num.partitions=3"
+    assert with_broker(tmp_path, find, few) == (0, True)
+    assert with_broker(tmp_path, loaded, few) == ([0, 1, 2], (0, True))
+
+
+def test_a_start_without_groups_makes_no_coordinator(tmp_path):
+    async def look(broker):
+        await create(broker, "orders")
+        return broker._groups._manager
+
+    assert with_broker(tmp_path, look) is None

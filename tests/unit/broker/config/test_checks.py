@@ -19,6 +19,7 @@ from broker.config.values import ConfigError
         ({"log.cleaner.dedupe.buffer.size": "1048576"}, "at least 1MB per cleaner thread"),
         ({"log.cleaner.io.buffer.load.factor": "0"}, "load.factor must be greater than 0"),
         ({"replica.fetch.wait.max.ms": "31000"}, "replica.socket.timeout.ms should"),
+        ({"offsets.topic.compression.codec": "5"}, "offsets.topic.compression.codec must be"),
         ({"group.max.session.timeout.ms": "5"}, "group.max.session.timeout.ms must not be below"),
         ({"max.connections.per.ip.overrides": "abc"}, "'abc' is not HOST:COUNT"),
     ],

@@ -123,9 +123,19 @@ def test_m5_an_invalid_name_is_17_also_where_topics_are_made(broker: HandlerBrok
     assert [t.error_code for t in answer.topics] == [0, 17, 17]
 
 
-def test_topics_of_coordinators_are_not_made(broker: HandlerBroker) -> None:
-    (topic,) = ask(broker, 9, topics=named("__consumer_offsets")).topics
-    assert (topic.error_code, topic.is_internal) == (3, True)
+def test_of_the_coordinators_topics_that_of_groups_is_made(broker: HandlerBroker) -> None:
+    asked = named("__transaction_state", "__consumer_offsets", "plain")
+    other, groups, plain = ask(broker, 9, topics=asked).topics
+    assert (other.error_code, other.is_internal) == (3, True)
+    assert (groups.error_code, groups.is_internal, len(groups.partitions)) == (0, True, 50)
+    assert (plain.error_code, plain.is_internal) == (0, False)
+    assert broker.ctx.groups.coordinator_of("g") == 1
+
+
+def test_the_topic_of_groups_cannot_be_made_with_too_few_brokers(tmp_path: Path) -> None:
+    with HandlerBroker(tmp_path, {"offsets.topic.replication.factor": "2"}) as broker:
+        (topic,) = ask(broker, 9, topics=named("__consumer_offsets")).topics
+        assert (topic.error_code, topic.is_internal) == (38, True)
 
 
 def test_a_name_given_twice_is_answered_once(broker: HandlerBroker) -> None:

@@ -1,0 +1,143 @@
+"""Appends of a coordinator to its internal topic, through the same turn of the loop as everybody's.
+
+A batch is staged at once, which gives it its offset, and written with the turn. Then, once the high watermark
+has passed it, its coordinator is told. With one in-sync replica that is in the turn's own flush, before the
+turn's answers leave; else the partition wakes the queue of the undecided as it wakes parked fetches.
+
+Invariants: the undecided of a partition stand in the order of their offsets, and are told in that order.
+After a failed write nothing is staged until all whom it took along have been told, as their offsets are given
+out anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from coordinator.ports import AppendRefused
+from protocol.errors import ErrorCode
+from protocol.records.rules import trusted_batch
+from replication.partition import ACKS_ALL
+from storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from replication.partition import Partition
+    from replication.produce import WriteTurn
+    from replication.replica_manager import ReplicaManager
+
+_log = logging.getLogger(__name__)
+
+Decided = Callable[[ErrorCode], None]
+
+
+class _Batch:
+    """One appended batch. `failures` is that of its log when it was staged."""
+
+    __slots__ = ("done", "failures", "last_offset", "written")
+
+    def __init__(self, last_offset: int, failures: int, done: Decided) -> None:
+        self.last_offset = last_offset
+        self.failures = failures
+        self.done = done
+        self.written = False
+
+
+class _Undecided:
+    """The batches of one partition whose fate is open, oldest first. A Waiter of the partition."""
+
+    __slots__ = ("_replica", "batches")
+
+    def __init__(self, replica: Partition) -> None:
+        self._replica = replica
+        self.batches: deque[_Batch] = deque()
+
+    def write_failed(self) -> bool:
+        """Whether a write has failed of which the batches that it took along do not know yet."""
+        last = self.batches[-1] if self.batches else None
+        return last is not None and not last.written and last.failures != self._replica.log.failures
+
+    def written(self) -> None:
+        """The turn is over: tell those that are gone from the log, then those that are committed."""
+        failures = self._replica.log.failures
+        kept = [each for each in self.batches if each.written or each.failures == failures]
+        lost = [each for each in self.batches if not each.written and each.failures != failures]
+        for each in kept:
+            each.written = True
+        self.batches = deque(kept)
+        for each in lost:
+            self._tell(each, ErrorCode.KAFKA_STORAGE_ERROR)
+        self.wake()
+
+    def wake(self) -> None:
+        """Tell those that are settled by now and wait for news of the others.
+
+        A callback may append again: what it stages is not written yet, and stays.
+        """
+        replica, batches = self._replica, self.batches
+        while batches and batches[0].written:
+            if not replica.is_leader:
+                error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            elif replica.log.high_watermark > batches[0].last_offset:
+                error = ErrorCode.NONE
+            else:
+                replica.waiters[self] = None
+                return
+            self._tell(batches.popleft(), error)
+
+    def _tell(self, batch: _Batch, error: ErrorCode) -> None:
+        """A coordinator that fails here must not take the others' answers in this turn with it."""
+        try:
+            batch.done(error)
+        except Exception:
+            _log.exception("What waited for offset %d of %s failed", batch.last_offset, self._replica)
+
+
+class TopicWriter:
+    """Implements `coordinator.ports.PartitionWriter` for one topic."""
+
+    def __init__(self, topic: str, replicas: ReplicaManager, turn: WriteTurn) -> None:
+        self._topic = topic
+        self._replicas = replicas
+        self._turn = turn
+        self._undecided: dict[Partition, _Undecided] = {}
+        self._staged: dict[_Undecided, None] = {}
+
+    def append(self, partition: int, batch: bytearray, leader_epoch: int, done: Decided) -> int:
+        """See the port."""
+        replica = self._replicas.get(self._topic, partition)
+        if replica is None:
+            raise AppendRefused(self._replicas.error_of(self._topic, partition))
+        if replica.leader_epoch != leader_epoch:
+            raise AppendRefused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if len(batch) > replica.log.config.max_message_bytes:
+            raise AppendRefused(ErrorCode.MESSAGE_TOO_LARGE)
+        undecided = self._undecided.get(replica)
+        if undecided is None:
+            undecided = self._of_new(replica)
+        elif undecided.write_failed():
+            raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR)
+        now_ms = self._turn.open()
+        try:
+            appended = replica.append(trusted_batch(batch), ACKS_ALL, now_ms)
+        except StorageError as error:
+            raise AppendRefused(error.error) from error
+        undecided.batches.append(_Batch(appended.last_offset, replica.log.failures, done))
+        self._turn.stage(replica)
+        if not self._staged:
+            self._turn.after_write(self._written)
+        self._staged[undecided] = None
+        return appended.base_offset
+
+    def _of_new(self, replica: Partition) -> _Undecided:
+        """The queue of a partition that was not written to so far; those of removed ones are let go of."""
+        for known in [known for known in self._undecided if known.removed]:
+            del self._undecided[known]
+        undecided = self._undecided[replica] = _Undecided(replica)
+        return undecided
+
+    def _written(self) -> None:
+        staged, self._staged = self._staged, {}
+        for undecided in staged:
+            undecided.written()
