@@ -189,13 +189,13 @@ class Connection(asyncio.BufferedProtocol):
         """More of what was begun, or something that may not be served yet."""
         receiver = self._receiver
         have = receiver.received(nbytes)
-        if have:
-            if self.waiting is None and not self.full and not self.closed:
-                self._run(have)
-            else:
+        if self.waiting is not None or self.full or self.closed:
+            if have:
                 receiver.keep(0)
                 self._holding = True
-                self._pause(True)
+            self._pause(True)  # an unfinished frame too: it is not collected while another one waits
+        elif have:
+            self._run(have)
 
     def eof_received(self) -> bool:
         return False

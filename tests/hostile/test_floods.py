@@ -161,11 +161,14 @@ def test_frames_that_never_end_share_a_budget(victim: Victim) -> None:
     assert any("hold too much memory" in line for line in victim.lines())
 
 
-def test_a_large_request_behind_a_long_poll_is_not_collected(victim: Victim) -> None:
+@pytest.mark.parametrize("at_first", [0, 8 << 10, 20 << 10, 64 << 10])
+def test_a_large_request_behind_a_long_poll_is_not_collected(victim: Victim, at_first: int) -> None:
+    """However much of it comes together with the long poll: below and above what may wait unpaused."""
+    topic = f"behind-a-long-poll-{at_first}"
     with victim.wire() as wire:
-        wire.create_topic("t")
-    waiting = request_frame(fetch("t", max_wait_ms=60_000, min_bytes=1 << 20), 4)
-    behind = struct.pack(">ihhih", 90 * MIB, 0, 9, 7, -1)
+        wire.create_topic(topic)
+    waiting = request_frame(fetch(topic, max_wait_ms=60_000, min_bytes=1 << 20), 4)
+    behind = struct.pack(">ihhih", 90 * MIB, 0, 9, 7, -1) + bytes(at_first)
     with victim.normal_client() as client, victim.memory() as memory:
         peers = [connect(victim, 0.3) for _ in range(6)]
         with closing(peers):
