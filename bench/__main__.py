@@ -8,7 +8,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bench import brokers, bulk, fetch_load, footprint, latency, librdkafka, machine, produce_load, report
+from bench import (
+    brokers,
+    bulk,
+    fetch_load,
+    footprint,
+    groups,
+    latency,
+    librdkafka,
+    machine,
+    produce_load,
+    report,
+)
 from bench.rounds import Plan, Row
 from ottla.client import ClientError
 
@@ -18,6 +29,7 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "bulk": bulk.rows,
     "librdkafka": librdkafka.rows,
     "latency": latency.rows,
+    "groups": groups.rows,
     "footprint": footprint.rows,
 }
 RESULTS = Path(__file__).parent / "results"

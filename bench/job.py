@@ -10,6 +10,9 @@ import importlib
 import json
 import subprocess
 import sys
+import tempfile
+import threading
+from collections.abc import Callable
 from typing import Any
 
 TIMEOUT_SECONDS = 600
@@ -19,18 +22,28 @@ class JobFailed(RuntimeError):
     """The load ended with an error; the message holds its last lines."""
 
 
-def run(function: str, **arguments: object) -> dict[str, Any]:
-    """Call "module:function" in a new process and hand back what it returned."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.job", function, json.dumps(arguments)],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        raise JobFailed("\n".join(done.stderr.strip().splitlines()[-12:]))
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+def run(function: str, on_line: Callable[[str], object] | None = None, **arguments: object) -> dict[str, Any]:
+    """Call "module:function" in a new process and hand back what it returned.
+
+    `on_line` is called with each line it prints, the result's too.
+    """
+    command = [sys.executable, "-m", "bench.job", function, json.dumps(arguments)]
+    last = ""
+    with tempfile.TemporaryFile("w+") as errors:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process:
+            ending = threading.Timer(TIMEOUT_SECONDS, process.kill)
+            ending.start()
+            assert process.stdout is not None
+            for line in process.stdout:
+                last = line
+                if on_line is not None:
+                    on_line(line)
+            process.wait()
+            ending.cancel()
+        if process.returncode:
+            errors.seek(0)
+            raise JobFailed("\n".join(errors.read().strip().splitlines()[-12:]))
+    result: dict[str, Any] = json.loads(last)
     return result
 
 

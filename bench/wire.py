@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from dataclasses import dataclass
+from typing import TypeVar
 
 from protocol import messages as m
 from protocol.api_keys import ApiKey
@@ -24,6 +25,8 @@ CLIENT_ID = "bench"
 TIMEOUT_MS = 10_000
 LEAST_OVERHEAD_BYTES = 7  # of a record without key and headers
 _LENGTH = struct.Struct(">i")
+
+R = TypeVar("R", bound=m.Message)
 
 
 class RefusedError(RuntimeError):
@@ -106,8 +109,19 @@ def check_fetched(answer: bytes) -> bytes:
     return bytes(partition.records or b"")
 
 
-def _framed(api_key: int, version: int, body: bytes) -> bytes:
-    header = encode_request_header(RequestHeader(api_key, version, CORRELATION_ID, CLIENT_ID))
+def framed(request: m.Message, version: int, client_id: str = CLIENT_ID) -> bytes:
+    """Any request as it goes over the wire."""
+    return _framed(request.API_KEY, version, request.encode(version), client_id)
+
+
+def answered(response: type[R], version: int, answer: bytes) -> R:
+    """The response in an answer with its length field."""
+    _, at = decode_response_header(response.API_KEY, version, answer, 4)
+    return response.decode(version, answer, at)[0]
+
+
+def _framed(api_key: int, version: int, body: bytes, client_id: str = CLIENT_ID) -> bytes:
+    header = encode_request_header(RequestHeader(api_key, version, CORRELATION_ID, client_id))
     return _LENGTH.pack(len(header) + len(body)) + header + body
 
 
