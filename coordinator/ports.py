@@ -7,8 +7,8 @@ them into what a client hears.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
 
 from protocol.errors import ErrorCode
 
@@ -55,20 +55,29 @@ class PartitionReader(Protocol):
         """
 
 
-class MetadataView(Protocol):
+class TopicFacts(NamedTuple):
+    """One topic. `racks` are those of each partition's replicas, sorted; empty where no broker has one."""
+
+    name: str
+    topic_id: bytes
+    partition_count: int
+    racks: tuple[tuple[str, ...], ...] = ()
+
+
+class Topics(Protocol):
     """The topics of the cluster as this broker sees them now."""
 
-    def partition_count(self, topic: str) -> int:
-        """Partitions of a topic; 0 where there is no such topic."""
+    def version(self) -> object:
+        """Something that is another object (`is not`) when topics may have changed."""
 
-    def topic_id(self, topic: str) -> bytes | None:
-        """16 bytes; None where there is no such topic."""
+    def topic(self, name: str) -> TopicFacts | None:
+        """The topic of this name; None where there is none."""
 
-    def topic_name(self, topic_id: bytes) -> str | None:
+    def name_of(self, topic_id: bytes) -> str | None:
         """The topic with this id; None where there is none."""
 
-    def on_topics_deleted(self, listener: Callable[[list[str]], None]) -> None:
-        """Have `listener` called with the names of topics that have just been deleted, in order."""
+    def names(self) -> Iterable[str]:
+        """All topics, internal ones too."""
 
 
 class Cancellable(Protocol):

@@ -53,6 +53,7 @@ S = TypeVar("S", bound=Shard)
 R = TypeVar("R")
 Done = Callable[[ErrorCode, Any], None]
 Append = Callable[[list[CoordinatorRecord], Callable[[ErrorCode], None]], None]
+Write = Callable[[Callable[[], Result[Any]], Done], None]
 
 _log = logging.getLogger(__name__)
 
@@ -79,12 +80,14 @@ class Context:
 
     `append` is for state machines that have changed by themselves: the records are appended without being
     applied, and the callback hears NONE or the error. It is called once, and only after `append` returned.
+    `write` runs an operation on the shard as a request's: for timers that ring, and work that comes back.
     """
 
     partition: int
     journal: Journal
     timers: KeyedTimers
     append: Append
+    write: Write
 
 
 @dataclass(slots=True)
@@ -173,7 +176,10 @@ class CoordinatorRuntime(Generic[S]):
         def append(records: list[CoordinatorRecord], decided: Callable[[ErrorCode], None]) -> None:
             self._append_later_told(partition, records, decided)
 
-        context = Context(partition, Journal(), KeyedTimers(self._timer), append)
+        def write(operation: Callable[[], Result[Any]], done: Done) -> None:
+            self.write(partition, lambda _: operation(), done)
+
+        context = Context(partition, Journal(), KeyedTimers(self._timer), append, write)
         owned = _Partition(self._make_shard(context), context, State.LOADING, epoch)
         self._partitions[partition] = owned
         self._tasks.spawn(f"load {self.topic}-{partition}", self._load(partition, owned))

@@ -9,7 +9,7 @@ before, in the handlers, as they know the request's principal and listener.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from coordinator.group.classic import events as ev
 from coordinator.group.classic.commit import check_commit, check_commit_without_group
@@ -22,6 +22,7 @@ from coordinator.group.classic.describe import (
     offset_delete_error,
 )
 from coordinator.group.classic.group import ClassicGroup
+from coordinator.group.modern.ports import Committer as Committer
 from coordinator.group.offsets import NO_RETENTION, Commit, Fetched, TopicPartition
 from coordinator.group.shard import Answer, GroupShard, Removal
 from coordinator.ports import Clock, Timer
@@ -36,14 +37,6 @@ RETENTION_MS = 10080 * 60_000
 R = TypeVar("R")
 Errors: TypeAlias = list[ErrorCode]
 MakeEvent: TypeAlias = Callable[[int], ev.Request]
-
-
-class Committer(NamedTuple):
-    """Who commits offsets, as the request says; old versions leave parts out."""
-
-    member_id: str = ev.NO_MEMBER_ID
-    instance_id: str | None = None
-    generation: int = ev.NO_GENERATION
 
 
 class GroupManager:

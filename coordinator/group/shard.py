@@ -11,8 +11,8 @@ refused is told later, never inside the event that caused it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from coordinator.group.classic import events as ev
 from coordinator.group.classic.commit import commit_seen
@@ -23,6 +23,7 @@ from coordinator.group.classic.machine import handle, handle_without_group
 from coordinator.group.classic.snapshot import group_record as group_state
 from coordinator.group.classic.snapshot import load_group, tombstone
 from coordinator.group.classic.states import GroupState
+from coordinator.group.modern.ports import ModernGroups, ShardParts
 from coordinator.group.offset_expiry import Expiry, expired, expiry_of
 from coordinator.group.offsets import METADATA_MAX_BYTES, Offsets
 from coordinator.group.records import (
@@ -34,7 +35,7 @@ from coordinator.group.records import (
     read_group_key,
     read_group_value,
 )
-from coordinator.ports import Clock
+from coordinator.ports import Clock, TopicFacts, Topics
 from coordinator.result import CoordinatorRecord
 from coordinator.runtime import Context
 from protocol import messages as m
@@ -46,12 +47,30 @@ _log = logging.getLogger(__name__)
 Answer = Callable[[Response], None]
 
 
+class NoTopics:
+    """A cluster without topics."""
+
+    def version(self) -> object:
+        return None
+
+    def topic(self, name: str) -> TopicFacts | None:
+        return None
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        return None
+
+    def names(self) -> Iterable[str]:
+        return ()
+
+
 @dataclass(slots=True)
 class ShardSettings:
-    """What the groups of a broker have in common."""
+    """What the groups of a broker have in common. `make_share` makes each shard's share groups."""
 
     groups: ev.GroupSettings
     metadata_max_bytes: int = METADATA_MAX_BYTES
+    topics: Topics = field(default_factory=NoTopics)
+    make_share: Callable[[ShardParts], ModernGroups] | None = None
 
 
 @dataclass(slots=True)
@@ -75,6 +94,28 @@ class GroupShard:
         self._token = 0
         self.offsets = Offsets(context.journal, self._unknown, settings.metadata_max_bytes)
         self.groups: dict[str, ClassicGroup] = {}
+        self.share = (
+            None if settings.make_share is None else settings.make_share(self._parts(lambda: self.share))
+        )
+        self.modern: list[ModernGroups] = [] if self.share is None else [self.share]
+        self._replayers = {kind: groups for groups in self.modern for kind in groups.key_types}
+
+    def _parts(self, own: Callable[[], ModernGroups | None]) -> ShardParts:
+        def is_taken(group_id: str) -> bool:
+            if group_id in self.groups:
+                return True
+            return any(groups is not own() and groups.exists(group_id) for groups in self.modern)
+
+        return ShardParts(
+            self._context, self._clock, self._random, self._settings.topics, self._unknown, is_taken
+        )
+
+    def modern_group(self, group_id: str) -> ModernGroups | None:
+        """The groups of the newer protocol that has a group of this id, live; None where none has."""
+        for groups in self.modern:
+            if groups.exists(group_id):
+                return groups
+        return None
 
     def expect_answer(self, answer: Answer) -> int:
         """The token for a request's event; `answer` is called once, perhaps before `handle` returns."""
@@ -179,6 +220,8 @@ class GroupShard:
             self.offsets.replay(key, value, offset, producer_id)
         elif kind == GROUP_KEY_TYPE:
             self._replay_group(read_group_key(key), value)
+        elif (groups := self._replayers.get(kind)) is not None:
+            groups.replay(kind, key, value)
         else:
             self._unknown.see("key type", kind, kind)
 
@@ -191,6 +234,8 @@ class GroupShard:
         self.offsets.loaded()
         for group in list(self.groups.values()):
             self._perform(group, handle(group, ev.Loaded(), now_ms))
+        for groups in self.modern:
+            groups.on_loaded(now_ms)
 
     def on_unloaded(self) -> None:
         """Refuse what is parked and forget all groups."""
@@ -201,6 +246,8 @@ class GroupShard:
             self._perform(group, handle(group, ev.Unloaded(), now_ms))
         assert not self._answers, "a request was left without an answer"
         self.groups.clear()
+        for groups in self.modern:
+            groups.on_unloaded()
 
     def _replay_group(self, group_id: str, value: bytes | None) -> None:
         """The tombstone of a live group comes from `remove`, which has ended the group itself."""

@@ -1,0 +1,148 @@
+"""The replayed state of all consumer groups, or of all share groups, of one partition.
+
+Every change comes by a record, through `replay`, and can be taken back by the shard's journal; operations
+look at the live cells, admin requests at the committed ones. Values are never changed in place.
+
+A group exists while it has an epoch (record type 3 or 11), which is the first record written for it and the
+last one removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from coordinator.group.modern.assignment import NOTHING, Assignment
+from coordinator.group.modern.records import (
+    GroupEpoch,
+    Kinds,
+    TargetEpoch,
+    read_group_epoch,
+    read_key,
+    read_target,
+    read_target_epoch,
+    tombstone,
+)
+from coordinator.group.records import UnknownRecords
+from coordinator.journal import Journal, JournaledTable
+from coordinator.result import CoordinatorRecord
+
+M = TypeVar("M")
+C = TypeVar("C")
+V = TypeVar("V")
+
+ONLY: Final = ""  # the one cell of tables that have a value for each group
+NO_TARGET: Final = TargetEpoch(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[M, C]):
+    """How one protocol writes its members and their current assignments.
+
+    The readers get the bytes with their version and return None for a version that is not known.
+    """
+
+    kinds: Kinds
+    read_member: Callable[[str, bytes], M | None]
+    read_current: Callable[[bytes], C | None]
+
+
+class ModernTables(Generic[M, C]):
+    """See the module. Rows are group ids; cells of the last three tables are member ids."""
+
+    def __init__(self, journal: Journal, codec: Codec[M, C], unknown: UnknownRecords) -> None:
+        self.kinds = codec.kinds
+        self._codec = codec
+        self._unknown = unknown
+        self.epochs: JournaledTable[str, str, GroupEpoch] = JournaledTable(journal)
+        self.target_epochs: JournaledTable[str, str, TargetEpoch] = JournaledTable(journal)
+        self.members: JournaledTable[str, str, M] = JournaledTable(journal)
+        self.targets: JournaledTable[str, str, Assignment] = JournaledTable(journal)
+        self.current: JournaledTable[str, str, C] = JournaledTable(journal)
+
+    def exists(self, group_id: str) -> bool:
+        """Whether there is such a group, live."""
+        return self.epochs.get(group_id, ONLY) is not None
+
+    def committed_epoch(self, group_id: str) -> GroupEpoch | None:
+        """The group's epoch by committed records; None: there is no such group."""
+        return self.epochs.committed(group_id, ONLY)
+
+    def group_ids(self) -> list[str]:
+        """All groups, live."""
+        return self.epochs.outer_keys()
+
+    def epoch(self, group_id: str) -> GroupEpoch:
+        """The live epoch; 0 for a group that is not there yet."""
+        return self.epochs.get(group_id, ONLY) or GroupEpoch(0)
+
+    def target_epoch(self, group_id: str) -> TargetEpoch:
+        """What the live target assignment was made for; 0: none was made."""
+        return self.target_epochs.get(group_id, ONLY) or NO_TARGET
+
+    def target(self, group_id: str, member_id: str) -> Assignment:
+        """The live target of a member; empty where it has none."""
+        return self.targets.get(group_id, member_id) or NOTHING
+
+    def replay(self, kind: int, key: bytes, value: bytes | None) -> None:
+        """Apply a record of one of `kinds.common`. Raises MalformedMessage."""
+        kinds = self.kinds
+        if kind == kinds.group:
+            group_id, _ = read_key(key, named=False)
+            epoch = None if value is None else read_group_epoch(kinds, value)
+            self._set(self.epochs, group_id, ONLY, epoch, kind, value)
+        elif kind == kinds.target_epoch:
+            group_id, _ = read_key(key, named=False)
+            made_for = None if value is None else read_target_epoch(kinds, value)
+            self._set(self.target_epochs, group_id, ONLY, made_for, kind, value)
+        else:
+            group_id, member_id = read_key(key, named=True)
+            self._replay_member(kind, group_id, member_id, value)
+
+    def _replay_member(self, kind: int, group_id: str, member_id: str, value: bytes | None) -> None:
+        kinds = self.kinds
+        if kind == kinds.member:
+            member = None if value is None else self._codec.read_member(member_id, value)
+            self._set(self.members, group_id, member_id, member, kind, value)
+        elif kind == kinds.target:
+            target = None if value is None else read_target(kinds, value)
+            self._set(self.targets, group_id, member_id, target, kind, value)
+        else:
+            assert kind == kinds.current, f"record type {kind} has no table"
+            current = None if value is None else self._codec.read_current(value)
+            self._set(self.current, group_id, member_id, current, kind, value)
+
+    def _set(
+        self,
+        table: JournaledTable[str, str, V],
+        group_id: str,
+        cell: str,
+        read: V | None,
+        kind: int,
+        value: bytes | None,
+    ) -> None:
+        if read is not None:
+            table.put(group_id, cell, read)
+        elif value is None:
+            table.remove(group_id, cell)
+        else:
+            self._unknown.see("value version", kind, int.from_bytes(value[:2], "big"))
+
+    def member_tombstones(self, group_id: str, member_id: str) -> list[CoordinatorRecord]:
+        """Records that remove a member: current assignment, target, member."""
+        kinds = self.kinds
+        return [tombstone(kind, group_id, member_id) for kind in (kinds.current, kinds.target, kinds.member)]
+
+    def group_tombstones(self, group_id: str) -> list[CoordinatorRecord]:
+        """Records that remove a group, the group itself last: half of them never leave members behind
+        without a group.
+        """
+        kinds = self.kinds
+        records: list[CoordinatorRecord] = []
+        for kind, table in ((kinds.current, self.current), (kinds.target, self.targets)):
+            records += [tombstone(kind, group_id, member_id) for member_id in table.row(group_id)]
+        records.append(tombstone(kinds.target_epoch, group_id))
+        records += [tombstone(kinds.member, group_id, member_id) for member_id in self.members.row(group_id)]
+        records.append(tombstone(kinds.group, group_id))
+        return records
