@@ -68,7 +68,14 @@ _MODULES: Final = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions,
 }
 
-LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {}
+LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {
+    ApiKey.OFFSET_COMMIT: ("offset_commit", 0, 10),
+    ApiKey.OFFSET_FETCH: ("offset_fetch", 0, 10),
+    ApiKey.JOIN_GROUP: ("join_group", 0, 9),
+    ApiKey.HEARTBEAT: ("heartbeat", 0, 4),
+    ApiKey.LEAVE_GROUP: ("leave_group", 0, 5),
+    ApiKey.SYNC_GROUP: ("sync_group", 0, 5),
+}
 """Module in this package, lowest and highest version."""
 
 

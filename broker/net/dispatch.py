@@ -1,8 +1,8 @@
 """From a frame to its handler and back: versions, headers, bodies, failures.
 
 Produce and Fetch decode for themselves (`HotHandler`); every other API has a handler in the table, a plain or
-an async function. A plain one is answered within the call; an async one runs in a task while its connection
-waits.
+an async function. A plain one is answered within the call, or when the `Later` that it returns is given its
+response; an async one runs in a task. Its connection waits meanwhile.
 
 What cannot be answered closes the connection, with one line that names client, API, version and reason (Kafka
 closes too, in every case except ApiVersions, whose unsupported version gets error 35 in the oldest form so
@@ -15,6 +15,7 @@ import inspect
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from broker.handlers.later import Later
 from broker.handlers.request import Request
 from broker.net.answers import frame_answer
 from broker.net.big_bodies import BIG_BODY_BYTES, BigBodies
@@ -56,7 +57,7 @@ class HotHandler(Protocol):
 
 
 class _Busy:
-    """The connection waits for a task, which runs to its end even if the client goes."""
+    """The connection waits for a task, which runs to its end even if the client goes, or for a `Later`."""
 
     __slots__ = ()
 
@@ -153,10 +154,24 @@ class Dispatcher:
         except Exception as error:
             self._failed(connection, header, body, error)
             return
-        if inspect.iscoroutine(response):
+        if isinstance(response, Later):
+            self._answer_later(connection, header, body, response)
+        elif inspect.iscoroutine(response):
             self._in_task(connection, header, self._await(connection, header, body, response))
-            return
-        self._answer(connection, header, body, response)
+        else:
+            self._answer(connection, header, body, response)
+
+    def _answer_later(self, connection: Connection, header: RequestHeader, body: Any, later: Later) -> None:
+        connection.waiting = BUSY
+
+        def given(response: Any) -> None:
+            self._answer(connection, header, body, response)
+            if connection.waiting is BUSY:
+                # Not at once: the giver is in the middle of something, and many are answered in a turn.
+                connection.waiting = None
+                connection.hub.loop.call_soon(connection.go_on)
+
+        later.then(given)
 
     def _request(self, connection: Connection, header: RequestHeader, body: Any) -> Request[Any]:
         return Request(
@@ -210,7 +225,11 @@ class Dispatcher:
         request = self._request(connection, header, body)
         try:
             response = handler.handle(self._context, request)
-            if inspect.iscoroutine(response):
+            if isinstance(response, Later):
+                answered = connection.hub.loop.create_future()
+                response.then(answered.set_result)
+                response = await answered
+            elif inspect.iscoroutine(response):
                 response = await response
         except Exception as error:
             self._failed(connection, header, body, error)

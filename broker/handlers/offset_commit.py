@@ -1,0 +1,84 @@
+"""OffsetCommit (8), versions 0-10: how far a group has come.
+
+Partitions that do not exist are refused one by one and the others are committed all the same; where none is
+left the coordinator is not asked. Versions 2-4 may bring a retention of their own. v10 names topics by id.
+Version 0 is stored as version 1: ZooKeeper holds no offsets here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker.context import BrokerContext
+from broker.handlers.later import Later
+from broker.handlers.request import Request
+from coordinator.group.manager import Committer
+from coordinator.group.offsets import NO_RETENTION, Commit
+from protocol import messages as m
+from protocol.errors import ErrorCode
+from protocol.uuids import ZERO_UUID
+
+IDS_FROM = 10
+RETENTION_VERSIONS = range(2, 5)
+
+_Topic = m.OffsetCommitResponse.OffsetCommitResponseTopic
+_Partition = m.OffsetCommitResponse.OffsetCommitResponsePartition
+
+
+def handle(ctx: BrokerContext, request: Request[m.OffsetCommitRequest]) -> Any:
+    """The answer, or a `Later` until the offsets are committed."""
+    body, version = request.body, request.version
+    response = m.OffsetCommitResponse()
+    commits: list[Commit] = []
+    open_answers: list[_Partition] = []
+    for asked in body.topics:
+        name, partition_count, missing = _topic(ctx, asked, version)
+        answers: list[_Partition] = []
+        for each in asked.partitions:
+            answer = _Partition(partition_index=each.partition_index)
+            if 0 <= each.partition_index < partition_count:
+                open_answers.append(answer)
+                commits.append(
+                    Commit(
+                        name,
+                        each.partition_index,
+                        each.committed_offset,
+                        each.committed_leader_epoch,
+                        each.committed_metadata,
+                    )
+                )
+            else:
+                answer.error_code = missing
+            answers.append(answer)
+        response.topics.append(_Topic(name=asked.name, topic_id=asked.topic_id, partitions=answers))
+    if not commits:
+        return response
+    later = Later()
+
+    def done(error: ErrorCode, errors: list[ErrorCode] | None) -> None:
+        for at, answer in enumerate(open_answers):
+            answer.error_code = error if errors is None else errors[at]
+        later.give(response)
+
+    ctx.groups.manager().commit_offsets(
+        body.group_id,
+        Committer(body.member_id, body.group_instance_id, body.generation_id_or_member_epoch),
+        version,
+        commits,
+        done,
+        retention_ms=body.retention_time_ms if version in RETENTION_VERSIONS else NO_RETENTION,
+    )
+    return later.now_or_later()
+
+
+def _topic(
+    ctx: BrokerContext, asked: m.OffsetCommitRequest.OffsetCommitRequestTopic, version: int
+) -> tuple[str, int, ErrorCode]:
+    """Name, number of partitions, and what one that is not there is answered."""
+    if version < IDS_FROM:
+        topic = ctx.image.topics.get(asked.name)
+        return asked.name, len(topic.partitions) if topic else 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    topic = ctx.image.topics_by_id.get(asked.topic_id) if asked.topic_id != ZERO_UUID else None
+    if topic is None:
+        return "", 0, ErrorCode.UNKNOWN_TOPIC_ID
+    return topic.name, len(topic.partitions), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

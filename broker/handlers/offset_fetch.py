@@ -1,0 +1,141 @@
+"""OffsetFetch (9), versions 0-10: what groups have committed.
+
+Up to v7 one group, with its error in each partition (v0-1) or on top (v2+). v8+ many groups, each with its
+own error. No list of topics (null, v2+): all that the group has. v7+: require_stable, which refuses offsets
+that an open transaction may still change. v9+: member id and epoch. v10: topics by id; an unknown id is
+UNKNOWN_TOPIC_ID, and offsets of topics that are gone are left out of "all".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from broker.context import BrokerContext
+from broker.handlers.later import Later
+from broker.handlers.request import Request
+from coordinator.group.offsets import Fetched, TopicPartition
+from protocol import messages as m
+from protocol.errors import ErrorCode
+
+TOP_ERROR_FROM, GROUPS_FROM, IDS_FROM = 2, 8, 10
+
+_Group = m.OffsetFetchResponse.OffsetFetchResponseGroup
+_GroupTopic = m.OffsetFetchResponse.OffsetFetchResponseTopics
+_GroupPartition = m.OffsetFetchResponse.OffsetFetchResponsePartitions
+_Topic = m.OffsetFetchResponse.OffsetFetchResponseTopic
+_Partition = m.OffsetFetchResponse.OffsetFetchResponsePartition
+
+
+def handle(ctx: BrokerContext, request: Request[m.OffsetFetchRequest]) -> Any:
+    """The answer, or a `Later` where it has to wait for what was written before."""
+    body, version = request.body, request.version
+    if version < GROUPS_FROM:
+        return _one_group(ctx, body, version)
+    later = Later()
+    answers = [_Group(group_id=each.group_id) for each in body.groups]
+    left = len(answers)
+    if not left:
+        return m.OffsetFetchResponse()
+
+    def filled() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            later.give(m.OffsetFetchResponse(groups=answers))
+
+    for asked, answer in zip(body.groups, answers, strict=True):
+        _fetch_group(ctx, asked, answer, version, body.require_stable, filled)
+    return later.now_or_later()
+
+
+def _one_group(ctx: BrokerContext, body: m.OffsetFetchRequest, version: int) -> Any:
+    later = Later()
+    wanted: list[TopicPartition] | None = None
+    if body.topics is not None:
+        wanted = [(topic.name, index) for topic in body.topics for index in topic.partition_indexes]
+
+    def done(error: ErrorCode, found: list[Fetched] | None) -> None:
+        response = m.OffsetFetchResponse()
+        if error is not ErrorCode.NONE and version >= TOP_ERROR_FROM:
+            response.error_code = error
+        elif error is not ErrorCode.NONE:
+            found = [Fetched(topic, index, error=error) for topic, index in wanted or ()]
+        by_topic: dict[str, _Topic] = {}
+        for each in found or ():
+            topic = by_topic.get(each.topic)
+            if topic is None:
+                topic = by_topic[each.topic] = _Topic(name=each.topic)
+            topic.partitions.append(_Partition(**_fields(each)))
+        response.topics = list(by_topic.values())
+        later.give(response)
+
+    ctx.groups.manager().fetch_offsets(body.group_id, wanted, done, require_stable=body.require_stable)
+    return later.now_or_later()
+
+
+def _fetch_group(
+    ctx: BrokerContext,
+    asked: m.OffsetFetchRequest.OffsetFetchRequestGroup,
+    answer: _Group,
+    version: int,
+    require_stable: bool,
+    filled: Callable[[], None],
+) -> None:
+    wanted: list[TopicPartition] | None = None
+    unknown: list[_GroupTopic] = []
+    if asked.topics is not None:
+        wanted = []
+        for topic in asked.topics:
+            name: str | None = topic.name
+            if version >= IDS_FROM:
+                name = _name_of(ctx, topic.topic_id)
+            if name is None:
+                unknown.append(_unknown(topic))
+            else:
+                wanted += [(name, index) for index in topic.partition_indexes]
+
+    def done(error: ErrorCode, found: list[Fetched] | None) -> None:
+        answer.error_code = error
+        if found is not None:
+            answer.topics = _group_topics(ctx, found, version) + unknown
+        filled()
+
+    ctx.groups.manager().fetch_offsets(asked.group_id, wanted, done, require_stable=require_stable)
+
+
+def _group_topics(ctx: BrokerContext, found: list[Fetched], version: int) -> list[_GroupTopic]:
+    by_topic: dict[str, _GroupTopic] = {}
+    for each in found:
+        topic = by_topic.get(each.topic)
+        if topic is None:
+            known = ctx.image.topics.get(each.topic)
+            if version >= IDS_FROM and known is None:
+                continue
+            topic = by_topic[each.topic] = _GroupTopic(name=each.topic)
+            if known is not None:
+                topic.topic_id = known.topic_id
+        topic.partitions.append(_GroupPartition(**_fields(each)))
+    return list(by_topic.values())
+
+
+def _unknown(topic: m.OffsetFetchRequest.OffsetFetchRequestTopics) -> _GroupTopic:
+    refused = [Fetched("", index, error=ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes]
+    return _GroupTopic(
+        topic_id=topic.topic_id, partitions=[_GroupPartition(**_fields(each)) for each in refused]
+    )
+
+
+def _fields(found: Fetched) -> dict[str, Any]:
+    return {
+        "partition_index": found.partition,
+        "committed_offset": found.offset,
+        "committed_leader_epoch": found.leader_epoch,
+        "metadata": found.metadata,
+        "error_code": found.error,
+    }
+
+
+def _name_of(ctx: BrokerContext, topic_id: bytes) -> str | None:
+    topic = ctx.image.topics_by_id.get(topic_id)
+    return None if topic is None else topic.name
