@@ -1,4 +1,4 @@
-"""LeaveGroup (13), versions 0-5: members leave a group; from version 3 on many, with an error for each."""
+"""LeaveGroup (13), versions 0-5: one member leaves (v0-2), or many with an error each (v3+)."""
 
 from __future__ import annotations
 
