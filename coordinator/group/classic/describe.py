@@ -13,7 +13,7 @@ from protocol import messages as m
 from protocol.errors import ErrorCode, MalformedMessage
 
 CONSUMER = "consumer"
-GROUP_TYPE = "Classic"
+GROUP_TYPE = "classic"
 NOT_FOUND_FROM = 6
 """DescribeGroups version from which an absent group is an error (KIP-1043)."""
 _VERSION_BYTES = 2

@@ -81,7 +81,7 @@ def test_listing() -> None:
         "g",
         "connect",
         "Stable",
-        "Classic",
+        "classic",
     )
 
 

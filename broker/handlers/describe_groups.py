@@ -1,0 +1,33 @@
+"""DescribeGroups (15), versions 0-6: state, protocol and members of groups.
+
+v3+: which operations the client may do, if asked. v4+: instance ids. v6: an absent group is an error, before
+it is one in state Dead.
+"""
+
+from __future__ import annotations
+
+from broker.context import BrokerContext
+from broker.handlers.request import Request
+from broker.security.operations import GROUP_OPERATIONS
+from coordinator.result import CoordinatorError
+from protocol import messages as m
+from protocol.errors import ErrorCode
+
+_Group = m.DescribeGroupsResponse.DescribedGroup
+
+
+def handle(ctx: BrokerContext, request: Request[m.DescribeGroupsRequest]) -> m.DescribeGroupsResponse:
+    """One answer for each group that is asked for."""
+    described = [_describe(ctx, group_id, request.version) for group_id in request.body.groups]
+    if request.body.include_authorized_operations:
+        for group in described:
+            if group.error_code == ErrorCode.NONE:
+                group.authorized_operations = GROUP_OPERATIONS
+    return m.DescribeGroupsResponse(groups=described)
+
+
+def _describe(ctx: BrokerContext, group_id: str, version: int) -> _Group:
+    try:
+        return ctx.groups.manager().describe(group_id, version)
+    except CoordinatorError as refused:
+        return _Group(error_code=refused.error, group_id=group_id)

@@ -1,0 +1,51 @@
+"""OffsetDelete (47), version 0: a group forgets what it committed for single partitions.
+
+Topics that the group's members subscribe to are refused; partitions that do not exist are so one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker.context import BrokerContext
+from broker.handlers.later import Later
+from broker.handlers.request import Request
+from coordinator.group.offsets import TopicPartition
+from protocol import messages as m
+from protocol.errors import ErrorCode
+
+_Topic = m.OffsetDeleteResponse.OffsetDeleteResponseTopic
+_Partition = m.OffsetDeleteResponse.OffsetDeleteResponsePartition
+
+
+def handle(ctx: BrokerContext, request: Request[m.OffsetDeleteRequest]) -> Any:
+    """The answer, or a `Later` until the offsets are gone."""
+    body = request.body
+    response = m.OffsetDeleteResponse()
+    cells: list[TopicPartition] = []
+    open_answers: list[_Partition] = []
+    for asked in body.topics:
+        answers = []
+        for each in asked.partitions:
+            answer = _Partition(partition_index=each.partition_index)
+            if ctx.image.partition(asked.name, each.partition_index) is None:
+                answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                cells.append((asked.name, each.partition_index))
+                open_answers.append(answer)
+            answers.append(answer)
+        response.topics.append(_Topic(name=asked.name, partitions=answers))
+    if not cells:
+        return response
+    later = Later()
+
+    def done(error: ErrorCode, errors: list[ErrorCode] | None) -> None:
+        if errors is None:
+            later.give(m.OffsetDeleteResponse(error_code=error))
+            return
+        for answer, outcome in zip(open_answers, errors, strict=True):
+            answer.error_code = outcome
+        later.give(response)
+
+    ctx.groups.manager().delete_offsets(body.group_id, cells, done)
+    return later.now_or_later()
