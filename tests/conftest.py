@@ -65,7 +65,7 @@ def apache_kafka_3() -> Iterator[KafkaProcess]:
 @pytest.fixture(scope="session")
 def ottla_process() -> Iterator[OttlaProcess]:
     """Our broker, started by the `ottla serve` command, shared: use topics of your own."""
-    with OttlaProcess() as broker:
+    with OttlaProcess({"group.initial.rebalance.delay.ms": "0"}) as broker:
         yield broker
 
 

@@ -6,10 +6,12 @@ Every test here runs twice, so an assertion that is not Kafka's own behaviour fa
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
+from tests.support.group_member import Member, await_coordinator
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.wire_client import WireClient
@@ -35,3 +37,13 @@ def topic(wire: WireClient, name: str) -> str:
     """A fresh topic with one partition."""
     wire.create_topic(name)
     return name
+
+
+@pytest.fixture
+def new_member(either_broker: OttlaProcess | KafkaProcess, name: str) -> Iterator[Callable[..., Member]]:
+    """Makes members of a group of the test's own; see `Member` for what may be said of them."""
+    servers = either_broker.bootstrap_servers
+    with WireClient(servers) as wire:
+        await_coordinator(wire, name)
+    with ExitStack() as members:
+        yield lambda **fields: members.enter_context(Member(servers, name, **fields))
