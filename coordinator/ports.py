@@ -70,6 +70,9 @@ class Topics(Protocol):
     def version(self) -> object:
         """Something that is another object (`is not`) when topics may have changed."""
 
+    def names_version(self) -> int:
+        """Another number when there may be topics that were not there before."""
+
     def topic(self, name: str) -> TopicFacts | None:
         """The topic of this name; None where there is none."""
 

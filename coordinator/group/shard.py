@@ -53,6 +53,9 @@ class NoTopics:
     def version(self) -> object:
         return None
 
+    def names_version(self) -> int:
+        return 0
+
     def topic(self, name: str) -> TopicFacts | None:
         return None
 

@@ -3,8 +3,8 @@
 Every change comes by a record, through `replay`, and can be taken back by the shard's journal; operations
 look at the live cells, admin requests at the committed ones. Values are never changed in place.
 
-A group exists while it has an epoch (record type 3 or 11), which is the first record written for it and the
-last one removed.
+A group exists while it has an epoch (record type 3 or 11), the last record that is removed, or members: one
+that subscribes to nothing leads to no epoch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ C = TypeVar("C")
 V = TypeVar("V")
 
 ONLY: Final = ""  # the one cell of tables that have a value for each group
-NO_TARGET: Final = TargetEpoch(0)
+FIRST_EPOCH: Final = GroupEpoch(1)  # of a group without a record of it, as Kafka 4.4 counts
+NO_TARGET: Final = TargetEpoch(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +64,36 @@ class ModernTables(Generic[M, C]):
 
     def exists(self, group_id: str) -> bool:
         """Whether there is such a group, live."""
-        return self.epochs.get(group_id, ONLY) is not None
+        return self.epochs.get(group_id, ONLY) is not None or bool(self.members.row(group_id))
 
-    def committed_epoch(self, group_id: str) -> GroupEpoch | None:
-        """The group's epoch by committed records; None: there is no such group."""
-        return self.epochs.committed(group_id, ONLY)
+    def exists_committed(self, group_id: str) -> bool:
+        """Whether there is such a group by committed records."""
+        committed = self.epochs.committed(group_id, ONLY)
+        return committed is not None or bool(self.members.committed_row(group_id))
 
     def group_ids(self) -> list[str]:
         """All groups, live."""
-        return self.epochs.outer_keys()
+        return list(dict.fromkeys(self.epochs.outer_keys()) | dict.fromkeys(self.members.outer_keys()))
+
+    def committed_group_ids(self) -> list[str]:
+        """All groups by committed records."""
+        keys = dict.fromkeys(self.epochs.committed_outer_keys())
+        return list(keys | dict.fromkeys(self.members.committed_outer_keys()))
 
     def epoch(self, group_id: str) -> GroupEpoch:
-        """The live epoch; 0 for a group that is not there yet."""
-        return self.epochs.get(group_id, ONLY) or GroupEpoch(0)
+        """The live epoch; the first one for a group that is not there yet."""
+        return self.epochs.get(group_id, ONLY) or FIRST_EPOCH
+
+    def committed_epoch(self, group_id: str) -> GroupEpoch:
+        """The epoch by committed records."""
+        return self.epochs.committed(group_id, ONLY) or FIRST_EPOCH
+
+    def committed_target_epoch(self, group_id: str) -> TargetEpoch:
+        """The target's epoch by committed records."""
+        return self.target_epochs.committed(group_id, ONLY) or NO_TARGET
 
     def target_epoch(self, group_id: str) -> TargetEpoch:
-        """What the live target assignment was made for; 0: none was made."""
+        """What the live target assignment was made for."""
         return self.target_epochs.get(group_id, ONLY) or NO_TARGET
 
     def target(self, group_id: str, member_id: str) -> Assignment:
