@@ -1,6 +1,6 @@
 """DeleteGroups (42), versions 0-3: groups without members go, with everything that they committed.
 
-v3: a message beside an error.
+v3: room for a message beside an error, which these errors do not need.
 """
 
 from __future__ import annotations

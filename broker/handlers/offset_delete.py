@@ -35,8 +35,6 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetDeleteRequest]) -> Any:
                 open_answers.append(answer)
             answers.append(answer)
         response.topics.append(_Topic(name=asked.name, partitions=answers))
-    if not cells:
-        return response
     later = Later()
 
     def done(error: ErrorCode, errors: list[ErrorCode] | None) -> None:
