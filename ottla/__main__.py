@@ -23,6 +23,7 @@ COMMANDS = {
     "configs": "Describe or change configurations (kafka-configs).",
     "get-offsets": "Print partitions' offsets (kafka-get-offsets).",
     "dump-log": "Print the content of log and index files (kafka-dump-log).",
+    "consumer-groups": "List, describe or delete groups, reset their offsets (kafka-consumer-groups).",
     "console-producer": "Send lines from standard input (kafka-console-producer).",
     "console-consumer": "Print a topic's records (kafka-console-consumer).",
 }

@@ -18,6 +18,7 @@ KAFKA_CLASSES = {
     "dump-log": "DumpLogSegments",
     "console-producer": "ConsoleProducer",
     "console-consumer": "consumer.ConsoleConsumer",
+    "consumer-groups": "consumer.group.ConsumerGroupCommand",
 }
 
 
@@ -45,4 +46,12 @@ def assert_same(name: str, *arguments: str) -> str:
     """Both tools print the same lines and end with the same code; returns what they print."""
     ours, theirs = ottla_tool(name, *arguments), kafka_tool(name, *arguments)
     assert (ours.stdout, ours.returncode) == (theirs.stdout, theirs.returncode), ours.stderr + theirs.stderr
+    return ours.stdout
+
+
+def assert_same_lines(name: str, *arguments: str) -> str:
+    """The same where Kafka's tool prints rows in the order of a hash table; returns what ours prints."""
+    ours, theirs = ottla_tool(name, *arguments), kafka_tool(name, *arguments)
+    printed = [(sorted(each.stdout.splitlines()), each.returncode) for each in (ours, theirs)]
+    assert printed[0] == printed[1], ours.stderr + theirs.stderr
     return ours.stdout
