@@ -15,6 +15,10 @@ EFFECTIVE: Final = words(
     advertised.listeners auto.create.topics.enable broker.id broker.id.generation.enable broker.rack
     compression.gzip.level compression.lz4.level compression.type compression.zstd.level
     connections.max.idle.ms default.replication.factor delete.topic.enable fetch.max.bytes
+    group.consumer.assignment.interval.ms group.consumer.assignors
+    group.consumer.heartbeat.interval.ms group.consumer.max.size group.consumer.migration.policy
+    group.consumer.regex.refresh.interval.ms group.consumer.session.timeout.ms
+    group.coordinator.rebalance.protocols
     group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size
     group.min.session.timeout.ms inter.broker.listener.name listener.security.protocol.map listeners
     log.cleanup.policy log.dir log.dirs log.flush.interval.messages
@@ -30,7 +34,12 @@ EFFECTIVE: Final = words(
     offsets.topic.compression.codec offsets.topic.num.partitions offsets.topic.replication.factor
     offsets.topic.segment.bytes producer.id.expiration.ms
     replica.high.watermark.checkpoint.interval.ms reserved.broker.max.id
-    security.inter.broker.protocol socket.listen.backlog.size socket.receive.buffer.bytes
+    security.inter.broker.protocol share.coordinator.cold.partition.snapshot.interval.ms
+    share.coordinator.load.buffer.size share.coordinator.snapshot.update.records.per.snapshot
+    share.coordinator.state.topic.compression.codec share.coordinator.state.topic.min.isr
+    share.coordinator.state.topic.num.partitions share.coordinator.state.topic.prune.interval.ms
+    share.coordinator.state.topic.replication.factor share.coordinator.state.topic.segment.bytes
+    share.coordinator.write.timeout.ms socket.listen.backlog.size socket.receive.buffer.bytes
     socket.request.max.bytes socket.send.buffer.bytes
     """
 )

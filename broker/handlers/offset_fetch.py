@@ -14,11 +14,12 @@ from typing import Any
 from broker.context import BrokerContext
 from broker.handlers.later import Later
 from broker.handlers.request import Request
+from coordinator.group.manager import NO_READER
 from coordinator.group.offsets import Fetched, TopicPartition
 from protocol import messages as m
 from protocol.errors import ErrorCode
 
-TOP_ERROR_FROM, GROUPS_FROM, IDS_FROM = 2, 8, 10
+TOP_ERROR_FROM, GROUPS_FROM, READER_FROM, IDS_FROM = 2, 8, 9, 10
 
 _Group = m.OffsetFetchResponse.OffsetFetchResponseGroup
 _GroupTopic = m.OffsetFetchResponse.OffsetFetchResponseTopics
@@ -101,7 +102,10 @@ def _fetch_group(
             answer.topics = _group_topics(ctx, found, version) + unknown
         filled()
 
-    ctx.groups.manager().fetch_offsets(asked.group_id, wanted, done, require_stable=require_stable)
+    reader = (asked.member_id, asked.member_epoch) if version >= READER_FROM else NO_READER
+    ctx.groups.manager().fetch_offsets(
+        asked.group_id, wanted, done, require_stable=require_stable, reader=reader
+    )
 
 
 def _group_topics(ctx: BrokerContext, found: list[Fetched], version: int) -> list[_GroupTopic]:

@@ -79,10 +79,8 @@ LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {
     ApiKey.LIST_GROUPS: ("list_groups", 0, 5),
     ApiKey.DELETE_GROUPS: ("delete_groups", 0, 3),
     ApiKey.OFFSET_DELETE: ("offset_delete", 0, 0),
-    ApiKey.DESCRIBE_GROUPS: ("describe_groups", 0, 6),
-    ApiKey.LIST_GROUPS: ("list_groups", 0, 5),
-    ApiKey.DELETE_GROUPS: ("delete_groups", 0, 3),
-    ApiKey.OFFSET_DELETE: ("offset_delete", 0, 0),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ("consumer_group_heartbeat", 0, 1),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ("consumer_group_describe", 0, 1),
 }
 """Module in this package, lowest and highest version."""
 

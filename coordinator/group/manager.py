@@ -21,8 +21,11 @@ from coordinator.group.classic.describe import (
     listed,
     offset_delete_error,
 )
-from coordinator.group.classic.group import ClassicGroup
+from coordinator.group.consumer.classic_member import Answer as ClassicAnswer
+from coordinator.group.consumer.classic_member import refused
+from coordinator.group.consumer.heartbeat import Caller
 from coordinator.group.modern.ports import Committer as Committer
+from coordinator.group.modern.ports import ModernGroups
 from coordinator.group.offsets import NO_RETENTION, Commit, Fetched, TopicPartition
 from coordinator.group.shard import Answer, GroupShard, Removal
 from coordinator.ports import Clock, Timer
@@ -33,6 +36,9 @@ from protocol.errors import ErrorCode
 
 RETENTION_MS = 10080 * 60_000
 """Default of offsets.retention.minutes."""
+
+NO_READER = (None, -1)
+NO_TOKEN = 0
 
 R = TypeVar("R")
 Errors: TypeAlias = list[ErrorCode]
@@ -61,8 +67,67 @@ class GroupManager:
 
         `answer` is called once, at once or later. Raises CoordinatorError without having called it.
         """
-        shard = self.runtime.read(self.partition_of(group_id), lambda shard: shard)
+        partition = self.partition_of(group_id)
+        shard = self.runtime.read(partition, lambda shard: shard)
+        if (modern := shard.modern_group(group_id)) is not None:
+            event = make_event(NO_TOKEN)
+            if modern is not shard.consumer or not modern.is_empty(group_id):
+                self._handle_in_modern(partition, group_id, modern, event, answer)
+                return
+            if isinstance(event, ev.JoinGroup):
+                self._make_classic(partition, group_id)
         shard.handle(group_id, make_event(shard.expect_answer(answer)))
+
+    def _handle_in_modern(
+        self, partition: int, group_id: str, modern: ModernGroups, event: ev.Request, answer: Answer
+    ) -> None:
+        """A request of the classic protocol to a group of a newer one: consumer groups take it."""
+
+        def operation(shard: GroupShard) -> Result[ClassicAnswer]:
+            if modern is shard.consumer:
+                return shard.consumer.classic_request(group_id, event)
+            joins = isinstance(event, ev.JoinGroup)
+            error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL if joins else ErrorCode.UNKNOWN_MEMBER_ID
+            return Result([], ClassicAnswer(refused(event, error)))
+
+        def done(error: ErrorCode, given: ClassicAnswer | None) -> None:
+            if given is None:
+                answer(refused(event, error))
+                return
+            if given.committed is not None:
+                given.committed()
+            answer(given.response)
+
+        self.runtime.write(partition, operation, done)
+
+    def _make_classic(self, partition: int, group_id: str) -> None:
+        """An empty consumer group makes room for a classic one, which is about to begin."""
+
+        def operation(shard: GroupShard) -> Result[None]:
+            return Result(shard.consumer.tombstones(group_id), None, undo=lambda: shard.drop_group(group_id))
+
+        self.runtime.write(partition, operation, lambda error, _: None)
+
+    def consumer_heartbeat(
+        self,
+        request: m.ConsumerGroupHeartbeatRequest,
+        version: int,
+        caller: Caller,
+        done: Callable[[ErrorCode, m.ConsumerGroupHeartbeatResponse | None], None],
+    ) -> None:
+        """ConsumerGroupHeartbeat: what is wrong with the request or the member stands in the response."""
+        self._write(
+            request.group_id,
+            lambda shard: shard.consumer.heartbeat(request, version, caller),
+            done,
+            may_be_empty=True,
+        )
+
+    def consumer_describe(self, group_id: str) -> m.ConsumerGroupDescribeResponse.DescribedGroup:
+        """ConsumerGroupDescribe for one group. Raises CoordinatorError."""
+        return self.runtime.read(
+            self.partition_of(group_id), lambda shard: shard.consumer.described(group_id)
+        )
 
     def commit_offsets(
         self,
@@ -80,7 +145,10 @@ class GroupManager:
 
         def operation(shard: GroupShard) -> Result[Errors]:
             group, error = shard.groups.get(group_id), ErrorCode.NONE
-            if group is not None:
+            modern = shard.modern_group(group_id)
+            if modern is not None:
+                error = _commit_error(modern, group_id, committer, version, commits, transactional)
+            elif group is not None:
                 error = check_commit(group, *committer, transactional=transactional)
             elif not shard.offsets.has_any(group_id):
                 error = check_commit_without_group(committer.generation, version, transactional=transactional)
@@ -102,19 +170,25 @@ class GroupManager:
         done: Callable[[ErrorCode, list[Fetched] | None], None],
         *,
         require_stable: bool = False,
+        reader: tuple[str | None, int] = NO_READER,
     ) -> None:
-        """OffsetFetch for one group; None for partitions means all that it has."""
+        """OffsetFetch for one group; None for partitions means all that it has.
+
+        `reader` is the member id and epoch that version 9 and later may name.
+        """
+
+        def fetch(shard: GroupShard) -> list[Fetched]:
+            modern = shard.modern_group(group_id)
+            if modern is not None and (error := modern.check_fetch(group_id, *reader)):
+                raise CoordinatorError(error)
+            return shard.offsets.fetch(group_id, partitions, require_stable=require_stable)
+
         if require_stable:
-            self._write(
-                group_id,
-                lambda shard: Result([], shard.offsets.fetch(group_id, partitions, require_stable=True)),
-                done,
-                may_be_empty=True,
-            )
+            self._write(group_id, lambda shard: Result([], fetch(shard)), done, may_be_empty=True)
             return
         try:
             partition = self.partition_of(group_id, may_be_empty=True)
-            found = self.runtime.read(partition, lambda shard: shard.offsets.fetch(group_id, partitions))
+            found = self.runtime.read(partition, fetch)
         except CoordinatorError as error:
             done(error.error, None)
             return
@@ -129,12 +203,19 @@ class GroupManager:
         """OffsetDelete: one error for each partition, or one for all."""
 
         def operation(shard: GroupShard) -> Result[Errors]:
-            group = shard.groups.get(group_id)
-            if group is None and not shard.offsets.has_any(group_id):
+            group, modern = shard.groups.get(group_id), shard.modern_group(group_id)
+            if group is None and modern is None and not shard.offsets.has_any(group_id):
                 raise CoordinatorError(ErrorCode.GROUP_ID_NOT_FOUND)
             if group is not None and (error := offset_delete_error(group)) is not ErrorCode.NONE:
                 raise CoordinatorError(error)
-            errors = [_subscribed(group, topic) for topic, _ in partitions]
+            if modern is not None:
+                read = {topic: modern.is_subscribed(group_id, topic) for topic, _ in partitions}
+            else:
+                read = {topic: group is not None and is_subscribed(group, topic) for topic, _ in partitions}
+            errors = [
+                ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if read[topic] else ErrorCode.NONE
+                for topic, _ in partitions
+            ]
             free = [cell for cell, error in zip(partitions, errors, strict=True) if error is ErrorCode.NONE]
             return Result(shard.offsets.delete(group_id, free), errors)
 
@@ -144,11 +225,13 @@ class GroupManager:
         """DeleteGroups for one group."""
 
         def removal(shard: GroupShard) -> Removal:
-            group = shard.groups.get(group_id)
-            if group is None and not shard.offsets.has_any(group_id):
+            group, modern = shard.groups.get(group_id), shard.modern_group(group_id)
+            if group is None and modern is None and not shard.offsets.has_any(group_id):
                 raise CoordinatorError(ErrorCode.GROUP_ID_NOT_FOUND)
             if group is not None and (error := delete_error(group)) is not ErrorCode.NONE:
                 raise CoordinatorError(error)
+            if modern is not None and not modern.is_empty(group_id):
+                raise CoordinatorError(ErrorCode.NON_EMPTY_GROUP)
             return shard.remove(group_id)
 
         try:
@@ -165,6 +248,11 @@ class GroupManager:
             group = shard.groups.get(group_id)
             if group is not None:
                 return described(group)
+            if shard.modern_group(group_id) is not None:
+                absent = described_absent(group_id, version)
+                if absent.error_code:
+                    absent.error_message = f"Group {group_id} is not a classic group."
+                return absent
             if shard.offsets.has_any(group_id):
                 return described(shard.simple_group(group_id))
             return described_absent(group_id, version)
@@ -175,8 +263,13 @@ class GroupManager:
         """Every group that this broker coordinates. Raises CoordinatorError, also while any are loading."""
 
         def operation(shard: GroupShard) -> list[m.ListGroupsResponse.ListedGroup]:
-            simple = [shard.simple_group(name) for name in shard.offsets.groups() if name not in shard.groups]
-            return [listed(group) for group in [*shard.groups.values(), *simple]]
+            found = [listed(group) for group in shard.groups.values()]
+            for modern in shard.modern:
+                found += [modern.listed(name) for name in modern.committed_group_ids()]
+            named = {each.group_id for each in found}
+            return found + [
+                listed(shard.simple_group(name)) for name in shard.offsets.groups() if name not in named
+            ]
 
         return [group for part in self.runtime.read_all(operation) for group in part]
 
@@ -252,7 +345,20 @@ class GroupManager:
         self.runtime.write(partition, operation, done)
 
 
-def _subscribed(group: ClassicGroup | None, topic: str) -> ErrorCode:
-    if group is not None and is_subscribed(group, topic):
-        return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-    return ErrorCode.NONE
+def _commit_error(
+    modern: ModernGroups,
+    group_id: str,
+    committer: Committer,
+    version: int,
+    commits: list[Commit],
+    transactional: bool,
+) -> ErrorCode:
+    """TxnOffsetCommit does not know STALE_MEMBER_EPOCH. One partition that is refused refuses them all."""
+    error = modern.check_commit(group_id, committer, version, transactional=transactional)
+    for each in commits:
+        if error is not ErrorCode.NONE:
+            break
+        error = modern.check_partition(group_id, committer, each.topic, each.partition)
+    if transactional and error is ErrorCode.STALE_MEMBER_EPOCH:
+        return ErrorCode.ILLEGAL_GENERATION
+    return error

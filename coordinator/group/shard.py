@@ -23,6 +23,8 @@ from coordinator.group.classic.machine import handle, handle_without_group
 from coordinator.group.classic.snapshot import group_record as group_state
 from coordinator.group.classic.snapshot import load_group, tombstone
 from coordinator.group.classic.states import GroupState
+from coordinator.group.consumer.groups import ConsumerGroups
+from coordinator.group.consumer.settings import ConsumerSettings
 from coordinator.group.modern.ports import ModernGroups, ShardParts
 from coordinator.group.offset_expiry import Expiry, expired, expiry_of
 from coordinator.group.offsets import METADATA_MAX_BYTES, Offsets
@@ -73,6 +75,7 @@ class ShardSettings:
     groups: ev.GroupSettings
     metadata_max_bytes: int = METADATA_MAX_BYTES
     topics: Topics = field(default_factory=NoTopics)
+    consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
     make_share: Callable[[ShardParts], ModernGroups] | None = None
 
 
@@ -100,7 +103,10 @@ class GroupShard:
         self.share = (
             None if settings.make_share is None else settings.make_share(self._parts(lambda: self.share))
         )
-        self.modern: list[ModernGroups] = [] if self.share is None else [self.share]
+        self.consumer = ConsumerGroups(self._parts(lambda: self.consumer), settings.consumer, self)
+        self.modern: list[ModernGroups] = [self.consumer]
+        if self.share is not None:
+            self.modern.append(self.share)
         self._replayers = {kind: groups for groups in self.modern for kind in groups.key_types}
 
     def _parts(self, own: Callable[[], ModernGroups | None]) -> ShardParts:
@@ -119,6 +125,40 @@ class GroupShard:
             if groups.exists(group_id):
                 return groups
         return None
+
+    def classic_group(self, group_id: str) -> ClassicGroup | None:
+        """For conversions: the classic group as it is now."""
+        return self.groups.get(group_id)
+
+    def end_for_upgrade(self, group_id: str) -> Callable[[], None]:
+        """For conversions: end a classic group. The call makes it anew from its last state."""
+        group = self.groups[group_id]
+        before = group_state(group)
+        self._perform(group, handle(group, ev.Upgraded(), self._clock.now_ms()))
+
+        def undo() -> None:
+            if group_id not in self.groups and before.value is not None:
+                self._replay_value(group_id, before.value)
+                self.handle(group_id, ev.Loaded())
+
+        return undo
+
+    def begin_downgraded(self, group_id: str, rebalance: str | None) -> Callable[[], None]:
+        """For conversions: a classic group is about to be made by its record. The call takes it away."""
+        key = ("downgraded", group_id)
+        self._context.timers.set(key, 0, lambda: self.handle(group_id, ev.Downgraded(rebalance)))
+
+        def undo() -> None:
+            self._context.timers.cancel(key)
+            self.drop_group(group_id)
+
+        return undo
+
+    def drop_group(self, group_id: str) -> None:
+        """Forget a classic group whose record is not in the log after all; what waits has to look again."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            self._perform(group, handle(group, ev.Unloaded(), self._clock.now_ms()))
 
     def expect_answer(self, answer: Answer) -> int:
         """The token for a request's event; `answer` is called once, perhaps before `handle` returns."""
@@ -156,6 +196,9 @@ class GroupShard:
         Whether it may be removed is checked by the caller (`classic.describe.delete_error`).
         """
         records = self.offsets.delete_group(group_id)
+        modern = self.modern_group(group_id)
+        if modern is not None:
+            return Removal([*records, *modern.tombstones(group_id)], lambda: None)
         group = self.groups.get(group_id)
         if group is None:
             return Removal(records, lambda: None)
@@ -175,7 +218,10 @@ class GroupShard:
         """
         slices: list[list[str]] = []
         room = 0
-        for group_id in dict.fromkeys(self.offsets.groups()) | dict.fromkeys(self.groups):
+        names = dict.fromkeys(self.offsets.groups()) | dict.fromkeys(self.groups)
+        for modern in self.modern:
+            names |= dict.fromkeys(modern.group_ids())
+        for group_id in names:
             size = 1 + len(self.offsets.committed.row(group_id))
             if size > room:
                 slices.append([])
@@ -191,19 +237,19 @@ class GroupShard:
         out = Removal([], lambda: None)
         undos: list[Callable[[], None]] = []
         for group_id in groups:
-            group = self.groups.get(group_id)
-            rule = Expiry() if group is None else _expiry_of(group)
+            group, modern = self.groups.get(group_id), self.modern_group(group_id)
+            if modern is not None:
+                rule = modern.expiry(group_id)
+            else:
+                rule = Expiry() if group is None else _expiry_of(group)
             if rule is None:
                 continue
             over = expired(self.offsets, group_id, rule, now_ms, retention_ms)[:OFFSETS_AT_ONCE]
             emptied = len(over) == len(self.offsets.committed.row(group_id))
-            if (
-                group is not None
-                and group.state is GroupState.EMPTY
-                and not group.pending_ids
-                and emptied
-                and not self.offsets.producers.row(group_id)
-            ):
+            ended = modern is not None and modern.is_empty(group_id)
+            if group is not None:
+                ended = group.state is GroupState.EMPTY and not group.pending_ids
+            if ended and emptied and not self.offsets.producers.row(group_id):
                 removal = self.remove(group_id)
                 out.records += removal.records
                 undos.append(removal.undo)

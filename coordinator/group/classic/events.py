@@ -155,11 +155,23 @@ class Unloaded:
 
 
 @dataclass(slots=True)
+class Upgraded:
+    """The group goes on as a consumer group (KIP-848); what waits has to join again."""
+
+
+@dataclass(slots=True)
 class Deleted:
     """The group's tombstone was written.
 
     DeleteGroups, or its last offset expired. The group must be Empty.
     """
+
+
+@dataclass(slots=True)
+class Downgraded:
+    """The group was a consumer group until now: its members' sessions begin, and a rebalance for `reason`."""
+
+    reason: str | None = None
 
 
 Request = JoinGroup | SyncGroup | Heartbeat | LeaveGroup
@@ -174,5 +186,7 @@ Event = (
     | RecordsFailed
     | Loaded
     | Unloaded
+    | Upgraded
     | Deleted
+    | Downgraded
 )

@@ -13,6 +13,7 @@ from coordinator.group.classic.effects import JOIN_TIMER, SYNC_TIMER, Outcome, s
 from coordinator.group.classic.events import (
     NO_MEMBER_ID,
     Deleted,
+    Downgraded,
     Event,
     GroupSettings,
     Heartbeat,
@@ -29,6 +30,7 @@ from coordinator.group.classic.events import (
     SyncDeadline,
     SyncGroup,
     Unloaded,
+    Upgraded,
 )
 from coordinator.group.classic.group import AssignmentWrite, ClassicGroup, EmptyWrite, StaticMemberWrite
 from coordinator.group.classic.heartbeat import heartbeat
@@ -70,7 +72,13 @@ def handle(group: ClassicGroup, event: Event, now_ms: int) -> Outcome:
         case Loaded():
             _loaded(group, now_ms, out)
         case Unloaded():
-            _unloaded(group, now_ms, out)
+            _unloaded(
+                group, ErrorCode.NOT_COORDINATOR, "another broker has become the coordinator", now_ms, out
+            )
+        case Upgraded():
+            _unloaded(group, ErrorCode.REBALANCE_IN_PROGRESS, "it is a consumer group now", now_ms, out)
+        case Downgraded(reason):
+            _downgraded(group, reason, now_ms, out)
         case Deleted():
             _deleted(group, now_ms, out)
     return out
@@ -133,17 +141,24 @@ def _loaded(group: ClassicGroup, now_ms: int, out: Outcome) -> None:
         rebalance.prepare(group, "it was loaded with more members than group.max.size", now_ms, out)
 
 
-def _unloaded(group: ClassicGroup, now_ms: int, out: Outcome) -> None:
+def _downgraded(group: ClassicGroup, reason: str | None, now_ms: int, out: Outcome) -> None:
+    for member in group.members.values():
+        group.renew_session(member, now_ms, out)
+    if reason is not None and group.state is GroupState.STABLE:
+        rebalance.prepare(group, reason, now_ms, out)
+
+
+def _unloaded(group: ClassicGroup, error: ErrorCode, cause: str, now_ms: int, out: Outcome) -> None:
     for member in group.members.values():
         waiter = group.take_join(member)
         if waiter is not None:
-            refused = replies.join_refused(waiter.version, ErrorCode.NOT_COORDINATOR, member.member_id)
+            refused = replies.join_refused(waiter.version, error, member.member_id)
             out.reply(waiter.token, refused)
-        rebalance.refuse_sync(member, ErrorCode.NOT_COORDINATOR, out)
+        rebalance.refuse_sync(member, error, out)
     for write in group.writes.values():
         if isinstance(write, EmptyWrite):
-            leave.failed(write, ErrorCode.NOT_COORDINATOR, out)
-    _die(group, now_ms, out, "another broker has become the coordinator")
+            leave.failed(write, error, out)
+    _die(group, now_ms, out, cause)
 
 
 def _deleted(group: ClassicGroup, now_ms: int, out: Outcome) -> None:

@@ -1,0 +1,238 @@
+"""What the coordinators of this broker have in common: when one is made, which partitions of its internal
+topic it serves, and when it ends.
+
+Nothing of a coordinator is imported until its topic exists or somebody asks for it, so that a broker that
+does not need it pays nothing. At a start that finds the topic, all its partitions are loaded before the first
+connection is served. Later the image decides: a partition is loaded when this broker becomes its leader and
+unloaded when another one does, or when the topic is deleted.
+
+The topic is made when a coordinator is first looked for, with Kafka's settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
+
+from protocol.errors import ErrorCode
+from replication.controller.outcomes import NewTopic
+from replication.metadata.image import NO_LEADER, changes_between
+
+if TYPE_CHECKING:
+    from broker.config.broker_config import BrokerConfig
+    from coordinator.ports import Clock
+    from coordinator.runtime import Context, CoordinatorRuntime
+    from coordinator.shard import Shard
+    from replication.controller.controller import Controller
+    from replication.metadata.image import ClusterImage, ImageHolder, TopicImage
+    from replication.produce import WriteTurn
+    from replication.replica_manager import ReplicaManager
+    from runtime.system import Env
+
+CREATE_TIMEOUT_MS: Final = 30_000
+LOADS_AT_ONCE: Final = 4  # each holds up to a load buffer
+
+log = logging.getLogger("ottla.coordinators")
+
+
+class Manager(Protocol):
+    """A coordinator as its life cycle sees it."""
+
+    @property
+    def runtime(self) -> CoordinatorRuntime[Any]: ...
+
+
+M = TypeVar("M", bound=Manager)
+S = TypeVar("S", bound="Shard")
+
+
+class Loads:
+    """Runs the loads of partitions, a few at a time. The coordinator's Spawner."""
+
+    def __init__(self, env: Env) -> None:
+        self._env = env
+        self._slots = asyncio.Semaphore(LOADS_AT_ONCE)
+        self._tasks: dict[asyncio.Task[None], None] = {}
+
+    def spawn(self, name: str, coroutine: Coroutine[Any, Any, None]) -> object:
+        """Start `coroutine` when there is room."""
+        task = self._env.tasks.spawn(name, self._in_turn(coroutine))
+        self._tasks[task] = None
+
+        def ended(_: asyncio.Task[None]) -> None:
+            self._tasks.pop(task, None)
+            coroutine.close()  # one that was cancelled before its turn
+
+        task.add_done_callback(ended)
+        return task
+
+    async def _in_turn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        async with self._slots:
+            await coroutine
+
+    async def settled(self) -> None:
+        """Wait for all loads that were begun."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How a coordinator's settings are called, and what the log says of it."""
+
+    who: str
+    partitions: str
+    codec: str
+    write_timeout: str
+    load_buffer: str
+
+
+class CoordinatorLife(Generic[M]):
+    """See the module. `manager()` is what handlers work with."""
+
+    topic: ClassVar[str]
+    names: ClassVar[Names]
+
+    def __init__(
+        self,
+        env: Env,
+        config: BrokerConfig,
+        holder: ImageHolder,
+        controller: Controller,
+        replicas: ReplicaManager,
+        turn: WriteTurn,
+    ) -> None:
+        """Comes after `replicas` among the image's subscribers: their logs are there when a load begins."""
+        self._env, self._config, self._holder = env, config, holder
+        self._controller, self._replicas, self._turn = controller, replicas, turn
+        self._loads = Loads(env)
+        self._manager: M | None = None
+        self._closed = False
+        self._told = ""
+        holder.subscribe(self._follow)
+
+    async def start(self) -> None:
+        """Load what the image gives this broker. Before anything is served."""
+        await self._loads.settled()
+
+    def close(self) -> None:
+        """Refuse what is parked and serve nothing any more. The turn has been flushed before."""
+        self._closed = True
+        if self._manager is not None:
+            self._manager.runtime.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the broker stops: nothing is coordinated here any more."""
+        return self._closed
+
+    def manager(self) -> M:
+        """The coordinator, made at the first call. Without its topic it owns nothing: NOT_COORDINATOR."""
+        if self._manager is None:
+            self._manager = manager = self._make()
+            if not self._closed:
+                manager.runtime.start(self._partition_count(self._holder.current.topics.get(self.topic)))
+                self._begin(manager)
+        return self._manager
+
+    def coordinator_of(self, key: str) -> int:
+        """The broker that looks after a key: the leader of its partition. -1: nobody now."""
+        topic = self._holder.current.topics.get(self.topic)
+        if topic is None or self._closed:
+            return NO_LEADER
+        return topic.partitions[self.manager().runtime.partition_for(key)].leader
+
+    def has_topic(self) -> bool:
+        """Whether the coordinator has somewhere to keep its state."""
+        return self.topic in self._holder.current.topics
+
+    async def create_topic(self) -> ErrorCode:
+        """Make the topic, where somebody else has not; on return its partitions are loaded."""
+        [outcome] = await self._controller.create_topics([self._new_topic()], timeout_ms=CREATE_TIMEOUT_MS)
+        await self._loads.settled()
+        if outcome.error in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            return ErrorCode.NONE
+        message = outcome.message or outcome.error.message
+        if message != self._told:  # clients ask again several times a second
+            self._told = message
+            log.error(
+                "%s have no coordinator, as %s cannot be created: %s", self.names.who, self.topic, message
+            )
+        return outcome.error
+
+    def _new_topic(self) -> NewTopic:
+        """The topic as it is made."""
+        raise NotImplementedError
+
+    def _make(self) -> M:
+        """The coordinator, which has not begun."""
+        raise NotImplementedError
+
+    def _begin(self, manager: M) -> None:
+        """Start what runs by the clock."""
+        raise NotImplementedError
+
+    def _topics_deleted(self, manager: M, deleted: list[TopicImage]) -> None:
+        """Topics are gone, the coordinator's own left out."""
+        raise NotImplementedError
+
+    def _runtime(self, clock: Clock, make_shard: Callable[[Context], S]) -> CoordinatorRuntime[S]:
+        from broker.adapters.topic_reader import TopicReader
+        from broker.adapters.topic_writer import TopicWriter
+        from coordinator.runtime import CoordinatorRuntime
+
+        env, config = self._env, self._config
+        return CoordinatorRuntime(
+            self.topic,
+            TopicWriter(self.topic, self._replicas, self._turn),
+            TopicReader(self.topic, env, self._replicas),
+            clock,
+            env.timer,
+            self._loads,
+            make_shard,
+            codec=config.integer(self.names.codec),
+            write_timeout_ms=config.integer(self.names.write_timeout),
+            load_buffer_bytes=config.integer(self.names.load_buffer),
+        )
+
+    def _every(self, name: str, interval_ms: int, work: Callable[[], None]) -> None:
+        async def repeat() -> None:
+            while True:
+                await asyncio.sleep(interval_ms / 1000)
+                work()
+
+        self._env.tasks.spawn(name, repeat())
+
+    def _partition_count(self, topic: TopicImage | None) -> int:
+        return self._config.integer(self.names.partitions) if topic is None else len(topic.partitions)
+
+    def _follow(self, old: ClusterImage, new: ClusterImage) -> None:
+        if self._closed or old.topics is new.topics:
+            return
+        before, topic = old.topics.get(self.topic), new.topics.get(self.topic)
+        if topic is not None or self._manager is not None:
+            self._follow_topic(before, topic)
+        if self._manager is not None:
+            deleted = changes_between(old, new).deleted
+            gone = [each for each in deleted if each.name != self.topic]
+            if gone:
+                self._topics_deleted(self._manager, gone)
+
+    def _follow_topic(self, before: TopicImage | None, topic: TopicImage | None) -> None:
+        if topic is before:
+            return
+        runtime = self.manager().runtime
+        if before is not None and (topic is None or topic.topic_id != before.topic_id):
+            for each in before.partitions:
+                runtime.unload(each.index)
+            before = None
+        if before is None:  # a topic that grows keeps its keys where they are until the next start
+            runtime.start(self._partition_count(topic))
+        for each in topic.partitions if topic is not None else ():
+            if each.leader == self._config.node_id:
+                runtime.load(each.index, each.leader_epoch)
+            else:
+                runtime.unload(each.index, each.leader_epoch)

@@ -1,0 +1,32 @@
+"""ConsumerGroupDescribe (69), versions 0-1: consumer groups with their members and assignments (KIP-848).
+
+v1 tells members of the classic protocol from the others. Groups of other types are GROUP_ID_NOT_FOUND, as
+groups that do not exist. Authorized operations are told only when they are asked for.
+"""
+
+from __future__ import annotations
+
+from broker.context import BrokerContext
+from broker.handlers.request import Request
+from coordinator.result import CoordinatorError
+from protocol import messages as m
+
+
+def handle(
+    ctx: BrokerContext, request: Request[m.ConsumerGroupDescribeRequest]
+) -> m.ConsumerGroupDescribeResponse:
+    """The groups in the order of the request."""
+    response = m.ConsumerGroupDescribeResponse()
+    for group_id in request.body.group_ids:
+        try:
+            group = ctx.groups.manager().consumer_describe(group_id)
+        except CoordinatorError as refused:
+            group = m.ConsumerGroupDescribeResponse.DescribedGroup(
+                error_code=refused.error,
+                error_message=refused.error.message,
+                group_id=group_id,
+                group_state="",
+                assignor_name="",
+            )
+        response.groups.append(group)
+    return response

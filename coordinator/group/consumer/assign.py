@@ -1,0 +1,82 @@
+"""The group's two epochs: that of the group rises when something calls for a new assignment, that of the
+target follows when the assignor has run.
+
+The assignor is the one that most members name, the broker's default where none does.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from coordinator.group.consumer.change import GroupChange
+from coordinator.group.consumer.environment import Environment
+from coordinator.group.consumer.errors import Refused
+from coordinator.group.consumer.subscriptions import subscribed_topics, topic_ids_of
+from coordinator.group.modern.records import GroupEpoch, TargetEpoch
+from coordinator.group.modern.target import AssignorFailed, MemberSpec, complete, may_compute
+from coordinator.group.modern.topics import known_topics, metadata_hash
+from protocol.errors import ErrorCode
+
+_log = logging.getLogger(__name__)
+
+
+def update_epoch(env: Environment, change: GroupChange, *, bump: bool) -> None:
+    """Look at the subscribed topics again, where something has changed, and let the group epoch rise where
+    `bump` says so or the topics are not what they were.
+    """
+    version = env.topics.version()
+    group_id = change.group_id
+    if not bump and group_id in env.seen and env.seen[group_id] is version:
+        return
+    names = subscribed_topics(change.members.values(), change.regexes)
+    topics_hash = metadata_hash(env.topics, names)
+    if bump or topics_hash != change.epoch.metadata_hash:
+        change.put_epoch(GroupEpoch(change.epoch.epoch + 1, topics_hash))
+    env.seen[group_id] = version
+
+    def undo() -> None:
+        env.seen.pop(group_id, None)
+
+    change.undos.append(undo)
+
+
+def preferred_assignor(env: Environment, change: GroupChange) -> str:
+    """The assignor that most members ask for; the default where none does."""
+    votes: dict[str, int] = {}
+    for member in change.members.values():
+        if member.assignor is not None and member.assignor in env.settings.assignors:
+            votes[member.assignor] = votes.get(member.assignor, 0) + 1
+    if not votes:
+        return env.settings.default_assignor
+    return max(votes, key=votes.__getitem__)
+
+
+def update_target(env: Environment, change: GroupChange) -> None:
+    """Have the members assigned anew, when the group epoch is ahead and the last time is long enough ago.
+
+    Raises Refused (UNKNOWN_SERVER_ERROR) where the assignor fails.
+    """
+    if change.target_epoch.epoch >= change.epoch.epoch:
+        return
+    interval_ms = env.settings.group_config(change.group_id, "consumer.assignment.interval.ms")
+    now_ms = env.now_ms()
+    if not may_compute(change.target_epoch, interval_ms, now_ms):
+        return
+    topics = known_topics(env.topics, subscribed_topics(change.members.values(), change.regexes))
+    partitions = {topic_id: range(topic.partition_count) for topic_id, topic in topics.items()}
+    ids: dict[tuple[tuple[str, ...], str | None], frozenset[bytes]] = {}
+    specs: dict[str, MemberSpec] = {}
+    for member_id, member in change.members.items():
+        subscription = (member.topics, member.regex)
+        topic_ids = ids.get(subscription)
+        if topic_ids is None:
+            topic_ids = ids[subscription] = topic_ids_of(member, change.regexes, env.topics)
+        specs[member_id] = MemberSpec(topic_ids, change.target(member_id), member.instance_id, member.rack)
+    name = preferred_assignor(env, change)
+    try:
+        assigned = env.settings.assignors[name].assign(specs, partitions)
+    except AssignorFailed as error:
+        text = f"Failed to compute a new target assignment for epoch {change.epoch.epoch}: {error}"
+        _log.error("Group %s: %s", change.group_id, text)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, text) from error
+    change.put_targets(TargetEpoch(change.epoch.epoch, now_ms), complete(assigned, specs))

@@ -1,0 +1,142 @@
+"""Regular expressions of members: RE2's syntax, matched against whole topic names, resolved beside requests.
+
+A request only asks for it. All expressions of a group are resolved together: when there are others than were
+resolved last, when topics have been added, and every `regex_refresh_ms`; never sooner than 10 s after the
+last time, and one resolution of a group at a time. Names are gone through in slices, a turn of the timer
+each, so a cluster with many topics does not hold up heartbeats; the outcome comes as a write of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import re2
+
+from coordinator.group.consumer.assign import update_epoch
+from coordinator.group.consumer.change import GroupChange
+from coordinator.group.consumer.environment import Environment
+from coordinator.group.consumer.errors import Refused
+from coordinator.group.consumer.subscriptions import subscribed_regexes
+from coordinator.group.consumer.tables import NOT_RESOLVED, Resolved
+from protocol.errors import ErrorCode
+
+MIN_INTERVAL_MS = 10_000
+NAMES_AT_ONCE = 500
+MAX_PROGRAM_BYTES = 1 << 20  # of one compiled expression: {1000}{1000} would take all memory
+
+_log = logging.getLogger(__name__)
+Done = Callable[[dict[str, frozenset[str]]], None]
+
+
+def compile_regex(regex: str) -> Any:
+    """A pattern whose `fullmatch` decides. Raises Refused (INVALID_REGULAR_EXPRESSION)."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MAX_PROGRAM_BYTES
+    try:
+        return re2.compile(regex, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else "it does not parse"
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise Refused(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {text}.",
+        ) from None
+
+
+class RegexResolver:
+    """Resolutions that are on their way, for the groups of one shard."""
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._running: dict[str, None] = {}
+
+    def clear(self) -> None:
+        """Forget all, as at an unload."""
+        self._running.clear()
+
+    def refresh(self, change: GroupChange, allowed: Callable[[str], bool]) -> None:
+        """Have the group's expressions resolved if it is time. `allowed` tells which topics may be seen by
+        the member that asks.
+        """
+        group_id = change.group_id
+        wanted = subscribed_regexes(change.members.values())
+        if not wanted or group_id in self._running:
+            return
+        now_ms = self._env.now_ms()
+        resolved = [change.regexes[regex] for regex in wanted if regex in change.regexes]
+        last_ms = max((each.timestamp_ms for each in change.regexes.values()), default=None)
+        if last_ms is not None and now_ms <= last_ms + MIN_INTERVAL_MS:
+            return
+        version = self._env.topics.names_version()
+        if (
+            len(resolved) == len(wanted)
+            and all(each.version == version for each in resolved)
+            and (last_ms is None or now_ms <= last_ms + self._env.settings.regex_refresh_ms)
+        ):
+            return
+        self._running[group_id] = None
+
+        def done(found: dict[str, frozenset[str]]) -> None:
+            if self._running.pop(group_id, _MISSING) is not _MISSING:
+                self._store(group_id, found, version)
+
+        self._resolve(group_id, list(wanted), allowed, done)
+
+    def _resolve(self, group_id: str, regexes: list[str], allowed: Callable[[str], bool], done: Done) -> None:
+        patterns = []
+        for regex in regexes:
+            try:
+                patterns.append((regex, compile_regex(regex)))
+            except Refused as error:  # one that another broker took
+                _log.error("Group %s: %s It matches nothing", group_id, error.text)
+        found: dict[str, list[str]] = {regex: [] for regex in regexes}
+        names = list(self._env.topics.names())
+        names.reverse()
+
+        def step() -> None:
+            for _ in range(min(NAMES_AT_ONCE, len(names))):
+                name = names.pop()
+                for regex, pattern in patterns:
+                    if pattern.fullmatch(name) is not None and allowed(name):
+                        found[regex].append(name)
+            if names:
+                self._env.parts.context.timers.set(("consumer regex", group_id), 0, step)
+            else:
+                done({regex: frozenset(matched) for regex, matched in found.items()})
+
+        self._env.parts.context.timers.set(("consumer regex", group_id), 0, step)
+
+    def _store(self, group_id: str, found: dict[str, frozenset[str]], version: int) -> None:
+        def operation() -> Any:
+            change = GroupChange(self._env.tables, group_id)
+            store_resolved(self._env, change, found, version)
+            return change.result(None)
+
+        def decided(error: ErrorCode, _: Any) -> None:
+            if error is not ErrorCode.NONE:
+                _log.warning("Group %s: resolved topics were not written: %s", group_id, error.message)
+
+        self._env.parts.context.write(operation, decided)
+
+
+_MISSING = object()
+
+
+def store_resolved(
+    env: Environment, change: GroupChange, found: dict[str, frozenset[str]], version: int
+) -> None:
+    """Write what was found for expressions that still have a subscriber; the group's topics are looked at
+    anew where that is something else than before.
+    """
+    now_ms = env.now_ms()
+    wanted = subscribed_regexes(change.members.values())
+    changed = False
+    for regex, topics in found.items():
+        if regex in wanted:
+            changed = changed or change.regexes.get(regex, NOT_RESOLVED).topics != topics
+            change.put_regex(regex, Resolved(topics, version, now_ms))
+    if changed:
+        update_epoch(env, change, bump=True)
