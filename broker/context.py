@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from broker.groups import Groups
     from broker.loggers import BrokerLoggers
     from broker.producer_ids import ProducerIds
+    from broker.share_state import ShareState
     from replication.controller.controller import Controller
     from replication.metadata.image import ClusterImage, ImageHolder
     from replication.replica_manager import ReplicaManager
@@ -36,6 +37,7 @@ class BrokerContext:
     producer_ids: ProducerIds
     loggers: BrokerLoggers
     groups: Groups
+    share_state: ShareState
 
     @property
     def image(self) -> ClusterImage:

@@ -32,6 +32,7 @@ from broker.net.idle import IdleSweep
 from broker.net.limits import ConnectionLimits
 from broker.net.listener import Listener
 from broker.producer_ids import ProducerIds
+from broker.share_state import ShareState
 from broker.upkeep import Upkeep
 from protocol.api_keys import ApiKey
 from protocol.uuids import ZERO_UUID, uuid_to_text
@@ -87,6 +88,7 @@ class Broker:
         self._default_config: LogConfig | None = None
         self._store: SqliteStore | None = None
         self._groups: Groups | None = None
+        self._share_state: ShareState | None = None
         self._listeners: list[Listener] = []
         self.hub = Hub(
             env,
@@ -149,8 +151,9 @@ class Broker:
             ),
         )
         replicas.set_strays_aside()
-        if self._groups is not None:
-            await self._groups.start()
+        for coordinator in (self._groups, self._share_state):
+            if coordinator is not None:
+                await coordinator.start()
         Upkeep(self._env, self.config, self.logs).start()
         self._idle.start()
         self._stalls.start()
@@ -228,6 +231,7 @@ class Broker:
             prepare=replicas.prepare,
         )
         self._groups = Groups(env, config, holder, controller, replicas, self.hub.turn)
+        self._share_state = ShareState(env, config, holder, controller, replicas, self.hub.turn)
         context = BrokerContext(
             env=env,
             config=config,
@@ -239,6 +243,7 @@ class Broker:
             producer_ids=ProducerIds(controller.allocate_producer_ids),
             loggers=BrokerLoggers(),
             groups=self._groups,
+            share_state=self._share_state,
         )
         sessions = FetchSessions(
             replicas.wanted_partition,
@@ -269,8 +274,9 @@ class Broker:
         self._stalls.stop()
         log.info("The event loop was held up for at most %d ms", self._stalls.take() * 1000)
         self.hub.turn.flush()
-        if self._groups is not None:
+        if self._groups is not None and self._share_state is not None:
             self._groups.close()
+            self._share_state.close()
             await asyncio.sleep(0)  # the handlers that waited for it put their answers
         for connection in list(self.hub.connections):
             connection.shut()

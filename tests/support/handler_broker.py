@@ -27,6 +27,7 @@ from broker.handlers.table import HANDLERS
 from broker.loggers import BrokerLoggers
 from broker.net.turn import Turn
 from broker.producer_ids import ProducerIds
+from broker.share_state import ShareState
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.headers import RequestHeader
@@ -45,7 +46,13 @@ from storage.log_manager import LogManager
 
 ENDPOINTS = {"PLAINTEXT": EndpointImage("broker.test", 9092), "EXTERNAL": EndpointImage("public.test", 19092)}
 TOPIC_TIMEOUT_MS = 1000
-SINGLE_BROKER = {"node.id": "1", "broker.id": "1", "offsets.topic.replication.factor": "1"}
+SINGLE_BROKER = {
+    "node.id": "1",
+    "broker.id": "1",
+    "offsets.topic.replication.factor": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
 
 
 class HandlerBroker:
@@ -96,8 +103,10 @@ class HandlerBroker:
         )
         turn = Turn(env.loop, env.clock, lambda _: None)
         groups = Groups(env, self.config, holder, controller, replicas, turn)
+        share_state = ShareState(env, self.config, holder, controller, replicas, turn)
         await controller.start(rack="r1", endpoints=dict(ENDPOINTS), unclean=logs.unclean)
         await groups.start()
+        await share_state.start()
         self.ctx = BrokerContext(
             env=env,
             config=self.config,
@@ -109,6 +118,7 @@ class HandlerBroker:
             producer_ids=ProducerIds(controller.allocate_producer_ids),
             loggers=BrokerLoggers(),
             groups=groups,
+            share_state=share_state,
         )
 
     def __exit__(
@@ -119,6 +129,7 @@ class HandlerBroker:
 
     async def _stop(self) -> None:
         self.ctx.groups.close()
+        self.ctx.share_state.close()
         self.ctx.logs.close()
         await self.store.close()
         await self.ctx.env.aclose()

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from broker.groups import TOPIC, Groups, Loads
+from broker.coordinators import Loads
+from broker.groups import TOPIC, Groups
 from coordinator.group.classic import events as ev
 from coordinator.group.manager import Committer
 from coordinator.group.offsets import Commit

@@ -1,0 +1,1 @@
+"""Share groups on this broker: what connects their parts."""
