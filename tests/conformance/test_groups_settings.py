@@ -1,0 +1,228 @@
+"""What time and the broker's settings do to classic groups (coordinators.md 3.2, 7.16 to 7.20, 7.24, 7.29).
+
+One broker of each kind with short times serves this module.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from protocol import messages as m
+from protocol.errors import ErrorCode
+from tests.support.group_member import Member, await_coordinator, form, reach, settle, subscription
+from tests.support.kafka_process import KafkaProcess
+from tests.support.ottla_process import OttlaProcess
+from tests.support.waiting import wait_until
+from tests.support.wire_client import WireClient
+
+NewMember = Callable[..., Member]
+MAX_SIZE = 3
+DELAY_MS = 300
+SHORT_MS = 400
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": str(DELAY_MS),
+    "group.max.session.timeout.ms": "50000",
+    "group.max.size": str(MAX_SIZE),
+    "group.min.session.timeout.ms": "100",
+    "offset.metadata.max.bytes": "10",
+    "offsets.retention.check.interval.ms": "100",
+    "offsets.topic.num.partitions": "3",
+}
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module", params=[OttlaProcess, pytest.param(KafkaProcess, marks=pytest.mark.kafka)])
+def servers(request: pytest.FixtureRequest) -> Iterator[str]:
+    with request.param(overrides=SETTINGS) as running:
+        with WireClient(running.bootstrap_servers) as wire:
+            await_coordinator(wire)
+        yield running.bootstrap_servers
+
+
+@pytest.fixture
+def new_member(servers: str) -> Iterator[NewMember]:
+    group = f"g{next(_numbers)}"
+    with ExitStack() as members:
+        yield lambda **fields: members.enter_context(Member(servers, group, **fields))
+
+
+def gone(member: Member) -> bool:
+    return member.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("timeout_ms", [99, 50_001])
+def test_the_bounds_of_sessions(new_member: NewMember, timeout_ms: int) -> None:
+    assert new_member(session_timeout_ms=timeout_ms).join().error_code == ErrorCode.INVALID_SESSION_TIMEOUT
+
+
+def test_an_unused_id_ends_with_its_session_and_the_join_phase_goes_on(new_member: NewMember) -> None:
+    member, unused = new_member(), new_member(session_timeout_ms=SHORT_MS)
+    settle(member)
+    unused.get_id()
+    answer = member.join()
+    assert (answer.error_code, answer.generation_id) == (0, 2)
+    assert unused.join().error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_who_joins_within_the_initial_delay_is_in_the_first_generation(new_member: NewMember) -> None:
+    members = [new_member() for _ in range(MAX_SIZE)]
+    posted = [member.post_enter() for member in members]
+    answers = [member.joined(join) for member, join in zip(members, posted, strict=True)]
+    assert {answer.generation_id for answer in answers} == {1}
+    assert sorted(len(answer.members) for answer in answers) == [0, 0, MAX_SIZE]
+
+
+def test_the_initial_delay_ends_with_the_rebalance_timeout(new_member: NewMember) -> None:
+    """One that would wait for a second time does not, as nothing of its time is left."""
+    member = new_member(rebalance_timeout_ms=DELAY_MS // 2)
+    assert member.enter().generation_id == 1
+
+
+def test_one_that_does_not_join_again_is_left_behind(new_member: NewMember) -> None:
+    members = [new_member(rebalance_timeout_ms=SHORT_MS) for _ in range(2)]
+    leader = settle(*members)
+    [silent] = set(members) - {leader}
+    answer = leader.join()
+    assert (answer.error_code, len(answer.members)) == (0, 1)
+    assert silent.join().error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_one_that_does_not_sync_is_left_behind(new_member: NewMember) -> None:
+    members = [new_member(rebalance_timeout_ms=SHORT_MS) for _ in range(2)]
+    leader = form(*members)
+    [silent] = set(members) - {leader}
+    assert leader.sync({}).error_code == 0
+    assert leader.heartbeat() == ErrorCode.NONE
+    wait_until(lambda: leader.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS, "a rebalance")
+    assert gone(silent)
+    assert len(leader.join().members) == 1
+
+
+def test_a_leader_that_does_not_sync_is_left_behind(new_member: NewMember) -> None:
+    members = [new_member(rebalance_timeout_ms=SHORT_MS) for _ in range(2)]
+    leader = form(*members)
+    [follower] = set(members) - {leader}
+    assert follower.sync().error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    answer = follower.join()
+    assert (answer.error_code, answer.leader, len(answer.members)) == (0, follower.id, 1)
+    assert gone(leader)
+
+
+def test_a_session_ends(new_member: NewMember) -> None:
+    short, other = new_member(session_timeout_ms=SHORT_MS), new_member()
+    settle(short, other)
+    wait_until(lambda: other.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS, "the end of the session")
+    assert gone(short)
+    assert [member.member_id for member in other.describe().members] == [other.id]
+
+
+def test_heartbeats_and_commits_keep_it(servers: str, new_member: NewMember) -> None:
+    with WireClient(servers) as wire:
+        wire.create_topic("kept")
+    beating, committing = new_member(session_timeout_ms=SHORT_MS), new_member(session_timeout_ms=SHORT_MS)
+    other = new_member(session_timeout_ms=4 * SHORT_MS)
+    settle(beating, committing, other)
+
+    def other_ends() -> bool:
+        committed = committing.commit("kept", 1)
+        beat = beating.heartbeat()
+        assert committed in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
+        assert beat in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
+        return beat == ErrorCode.REBALANCE_IN_PROGRESS
+
+    wait_until(other_ends, "the end of the third session")
+    assert gone(other)
+
+
+def test_a_parked_member_does_not_lose_its_session(new_member: NewMember) -> None:
+    waiting = new_member(session_timeout_ms=SHORT_MS, rebalance_timeout_ms=3 * SHORT_MS)
+    silent = new_member(rebalance_timeout_ms=3 * SHORT_MS)
+    settle(waiting, silent)
+    waiting.protocols = [("range", b"changed")]
+    answer = waiting.join()  # parked until the other one's rebalance timeout
+    assert (answer.error_code, len(answer.members)) == (0, 1)
+    assert waiting.sync({}).error_code == 0
+
+
+def test_a_static_member_ends_with_its_session_alone(new_member: NewMember) -> None:
+    static, other = new_member(instance_id="i", session_timeout_ms=SHORT_MS), new_member()
+    settle(static, other)
+    wait_until(lambda: other.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS, "the end of the session")
+    assert gone(static)
+    again = new_member(instance_id="i")
+    posted = again.post_join()
+    wait_until(lambda: len(other.describe().members) == 2, "both members")
+    other.join()
+    assert again.joined(posted).error_code == 0
+
+
+def test_a_full_group(new_member: NewMember) -> None:
+    members = [new_member() for _ in range(MAX_SIZE)]
+    settle(*members)
+    answer = new_member().join()
+    assert (answer.error_code, answer.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+    assert new_member(instance_id="i").join().error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert {member.heartbeat() for member in members} == {ErrorCode.NONE}
+    assert members[0].leave() == ErrorCode.NONE
+    late = new_member()
+    posted = late.post_enter()
+    joins = [(member, member.post_join()) for member in members[1:]]
+    assert {member.joined(join).error_code for member, join in joins} == {0}
+    assert late.joined(posted).error_code == 0
+
+
+def test_a_full_group_may_join_again(new_member: NewMember) -> None:
+    members = [new_member() for _ in range(MAX_SIZE)]
+    leader = settle(*members)
+    leader.protocols = [("range", b"changed")]
+    posted = {leader: leader.post_join()}
+    wait_until(lambda: new_member().describe().group_state == "PreparingRebalance", "the rebalance")
+    posted |= {member: member.post_join() for member in members if member is not leader}
+    assert {member.joined(join).error_code for member, join in posted.items()} == {0}
+
+
+def test_ids_that_are_not_used_take_no_room_in_the_join_phase(new_member: NewMember) -> None:
+    ids = [new_member(session_timeout_ms=SHORT_MS) for _ in range(MAX_SIZE + 1)]
+    assert {member.join().error_code for member in ids} == {ErrorCode.MEMBER_ID_REQUIRED}
+
+
+def test_the_length_of_metadata(servers: str, new_member: NewMember) -> None:
+    with WireClient(servers) as wire:
+        wire.create_topic("described")
+    member = new_member()
+    assert member.commit("described", 1, "x" * 10) == ErrorCode.NONE
+    assert member.commit("described", 1, "x" * 11) == ErrorCode.OFFSET_METADATA_TOO_LARGE
+
+
+def test_a_retention_of_its_own(servers: str, new_member: NewMember) -> None:
+    """Versions 2 to 4 may say how long; the group goes with its last offset."""
+    with WireClient(servers) as wire:
+        wire.create_topic("retained")
+    short, kept = new_member(), new_member()
+    kept.group += "-kept"
+    assert kept.commit("retained", 1, version=5) == ErrorCode.NONE
+    assert short.commit("retained", 1, version=4, retention_time_ms=1) == ErrorCode.NONE
+    wait_until(lambda: short.describe(6).error_code == ErrorCode.GROUP_ID_NOT_FOUND, "the end of the offset")
+    assert kept.describe(6).error_code == ErrorCode.NONE
+
+
+def test_offsets_that_members_need_are_kept(servers: str, new_member: NewMember) -> None:
+    with WireClient(servers) as wire:
+        wire.create_topic("needed")
+        wire.create_topic("not-needed")
+    member = new_member(protocols=[("range", subscription("needed"))])
+    settle(member)
+    for topic in ("needed", "not-needed"):
+        assert member.commit(topic, 1, version=4, retention_time_ms=1) == ErrorCode.NONE
+
+    def left() -> set[str]:
+        request = m.OffsetFetchRequest(group_id=member.group, topics=None)
+        return {topic.name for topic in member.wire.send(request, 7).topics}
+
+    wait_until(lambda: left() == {"needed"}, "the end of the other topic's offset")
+    reach(member, "Stable")
