@@ -6,10 +6,12 @@ exception is -2^31, which becomes 0. Every broker and every release has to agree
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import unpack
 
 _SIGN = 1 << 31
 _WRAP = 1 << 32
+_KEYS_REMEMBERED = 8192  # heartbeats and commits name the same groups again and again
 
 
 def java_hash(text: str) -> int:
@@ -24,6 +26,7 @@ def java_hash(text: str) -> int:
     return code - _WRAP if code >= _SIGN else code
 
 
+@lru_cache(_KEYS_REMEMBERED)
 def partition_for(key: str, partition_count: int) -> int:
     """The partition of the internal topic that keeps `key`; its leader is the coordinator."""
     assert partition_count > 0, "an internal topic has at least one partition"

@@ -81,6 +81,11 @@ LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {
     ApiKey.OFFSET_DELETE: ("offset_delete", 0, 0),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ("consumer_group_heartbeat", 0, 1),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ("consumer_group_describe", 0, 1),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: ("initialize_share_group_state", 0, 0),
+    ApiKey.READ_SHARE_GROUP_STATE: ("read_share_group_state", 0, 0),
+    ApiKey.WRITE_SHARE_GROUP_STATE: ("write_share_group_state", 0, 1),
+    ApiKey.DELETE_SHARE_GROUP_STATE: ("delete_share_group_state", 0, 0),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: ("read_share_group_state_summary", 0, 1),
 }
 """Module in this package, lowest and highest version."""
 
@@ -88,8 +93,12 @@ LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {
 def _late(name: str) -> Callable[[BrokerContext, Request[Any]], Any]:
     """The `handle` of a module that is imported when it is called."""
 
+    imported: list[Callable[[BrokerContext, Request[Any]], Any]] = []
+
     def handle(ctx: BrokerContext, request: Request[Any]) -> Any:
-        return importlib.import_module(f"broker.handlers.{name}").handle(ctx, request)
+        if not imported:
+            imported.append(importlib.import_module(f"broker.handlers.{name}").handle)
+        return imported[0](ctx, request)
 
     return handle
 

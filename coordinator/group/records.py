@@ -1,9 +1,9 @@
 """Keys and values of __consumer_offsets as they lie in the log.
 
 A key begins with an i16, its record type; a value with an i16, its own version. Offsets (types 0 and 1) are
-read by hand because a load reads millions of them; everything else goes through `protocol.messages`. Types
-and value versions that are not known, written by a newer broker or by features this one does not have, are
-passed over with one warning each.
+read and written by hand, because a load reads millions of them and commits are frequent; everything else
+goes through `protocol.messages`. Types and value versions that are not known, written by a newer broker or
+by features this one does not have, are passed over with one warning each.
 
 Written: key type 1; value version 3, or 1 where the commit has an expiry time of its own, which has no
 place for the leader epoch. Group values are written at version 3.
@@ -30,6 +30,7 @@ NO_LEADER_EPOCH = -1
 _log = logging.getLogger(__name__)
 _I16, _I32, _I64 = Struct(">h"), Struct(">i"), Struct(">q")
 _TYPE_AND_LENGTH = Struct(">hh")
+_TWO_TIMES = Struct(">qq")
 _PLAIN_HEAD = Struct(">hqh")  # version, offset, length of metadata
 _EPOCH_HEAD = Struct(">hqih")  # version, offset, leader epoch, length of metadata
 _EPOCH_VERSION = 3
@@ -123,15 +124,13 @@ def _read_flexible(value: bytes, version: int, record_offset: int, unknown: Unkn
 
 def offset_record(key: OffsetKey, offset: Offset) -> CoordinatorRecord:
     """The record that commits an offset."""
-    version = _EPOCH_VERSION if offset.expire_ms == NO_EXPIRY else 1
-    value = m.OffsetCommitValue(
-        offset=offset.offset,
-        leader_epoch=offset.leader_epoch if version == _EPOCH_VERSION else NO_LEADER_EPOCH,
-        metadata=offset.metadata,
-        commit_timestamp=offset.commit_ms,
-        expire_timestamp=offset.expire_ms,
-    )
-    return CoordinatorRecord(_offset_key(key), _I16.pack(version) + value.encode(version))
+    metadata = offset.metadata.encode()
+    if offset.expire_ms == NO_EXPIRY:
+        head = _EPOCH_HEAD.pack(_EPOCH_VERSION, offset.offset, offset.leader_epoch, len(metadata))
+        return CoordinatorRecord(_offset_key(key), head + metadata + _I64.pack(offset.commit_ms))
+    head = _PLAIN_HEAD.pack(1, offset.offset, len(metadata))
+    times = _TWO_TIMES.pack(offset.commit_ms, offset.expire_ms)
+    return CoordinatorRecord(_offset_key(key), head + metadata + times)
 
 
 def offset_tombstone(key: OffsetKey) -> CoordinatorRecord:
@@ -140,8 +139,9 @@ def offset_tombstone(key: OffsetKey) -> CoordinatorRecord:
 
 
 def _offset_key(key: OffsetKey) -> bytes:
-    body = m.OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition).encode(0)
-    return _I16.pack(1) + body
+    group, topic = key.group.encode(), key.topic.encode()
+    head = _TYPE_AND_LENGTH.pack(1, len(group)) + group
+    return head + _I16.pack(len(topic)) + topic + _I32.pack(key.partition)
 
 
 def group_record(key: m.GroupMetadataKey, value: m.GroupMetadataValue | None) -> CoordinatorRecord:
