@@ -1,8 +1,8 @@
 """OffsetCommit (8), versions 0-10: how far a group has come.
 
 Partitions that do not exist are refused one by one and the others are committed all the same; where none is
-left the coordinator is not asked. Versions 2-4 may bring a retention of their own. v10 names topics by id.
-Version 0 is stored as version 1: ZooKeeper holds no offsets here.
+left the coordinator is not asked. v1 may say when the offset was committed, v2-4 how long it is kept. v10
+names topics by id. v0 is stored as v1: ZooKeeper holds no offsets here.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetCommitRequest]) -> Any:
                         each.committed_offset,
                         each.committed_leader_epoch,
                         each.committed_metadata,
+                        each.commit_timestamp,
                     )
                 )
             else:

@@ -35,6 +35,7 @@ METADATA_MAX_BYTES = 4096
 """Default of offset.metadata.max.bytes; it counts UTF-16 units in spite of its name."""
 NO_OFFSET = -1
 NO_RETENTION = -1
+NOW = -1
 _RECORD_OFFSET: Final = 5  # of Stored
 _SHORT_ENOUGH = 2  # a character is two UTF-16 units at most
 
@@ -42,13 +43,14 @@ TopicPartition: TypeAlias = tuple[str, int]
 
 
 class Commit(NamedTuple):
-    """What a client asks to have committed for one partition."""
+    """What a client asks to have committed for one partition. `commit_ms` -1: now."""
 
     topic: str
     partition: int
     offset: int
     leader_epoch: int = NO_LEADER_EPOCH
     metadata: str | None = None
+    commit_ms: int = NOW
 
 
 class Fetched(NamedTuple):
@@ -92,7 +94,8 @@ class Offsets:
                 errors.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 continue
             errors.append(ErrorCode.NONE)
-            offset = Offset(commit.offset, commit.leader_epoch, metadata, now_ms, expire_ms)
+            commit_ms = now_ms if commit.commit_ms == NOW else commit.commit_ms
+            offset = Offset(commit.offset, commit.leader_epoch, metadata, commit_ms, expire_ms)
             records.append(offset_record(OffsetKey(group, commit.topic, commit.partition), offset))
         return records, errors
 
