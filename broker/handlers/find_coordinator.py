@@ -1,8 +1,10 @@
 """FindCoordinator (10), versions 0-6: where a group, transactional id or share partition is looked after.
 
-A group's coordinator leads its partition of `__consumer_offsets`. Where the topic is missing it is made
-before the answer, so the first answer already names a coordinator that serves. Transactional ids and share
-partitions have no coordinator yet and get 15, coordinator not available.
+A group's coordinator leads its partition of `__consumer_offsets`, that of a share partition the one of
+`__share_group_state`. Where the topic is missing it is made before the answer, so the first answer already
+names a coordinator that serves. Transactional ids have no coordinator yet and get 15, coordinator not
+available. The key of a share partition is "group:topic id:partition", where the group may have colons, too;
+what does not read as such is 42.
 v1+: a message beside the code. v4+: many keys in one request, an answer for each. Key types: 0 group,
 1 transaction, 2 share partition (v6); others are 42. Without a coordinator: node -1 at port -1.
 """
@@ -13,9 +15,11 @@ from collections.abc import Coroutine
 from typing import Any, Final
 
 from broker.context import BrokerContext
+from broker.coordinators import CoordinatorLife
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from protocol.uuids import uuid_from_text, uuid_to_text
 
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 6
@@ -25,10 +29,8 @@ SHARE_FROM: Final = 6
 GROUP, TRANSACTION, SHARE = range(3)
 
 _NOWHERE: Final = -1
-_MISSING: Final = {
-    TRANSACTION: "This broker has no transaction coordinator yet.",
-    SHARE: "This broker has no share coordinator yet.",
-}
+_NO_TRANSACTIONS: Final = "This broker has no transaction coordinator yet."
+_INT32: Final = range(-(1 << 31), 1 << 31)
 
 _Found = m.FindCoordinatorResponse.Coordinator
 
@@ -39,26 +41,58 @@ def handle(
     """The answer; a coroutine where the topic has to be made first."""
     body = request.body
     keys = body.coordinator_keys if request.version >= BATCHED_FROM else [body.key]
-    if body.key_type == GROUP and keys and not ctx.groups.has_topic():
-        return _create_and_answer(ctx, request, keys)
-    return _answer(ctx, request, keys)
+    coordinators = _coordinators(ctx, body.key_type, request.version)
+    needed = [key for key in keys if _hashed(body.key_type, key) is not None]
+    if coordinators is not None and needed and not coordinators.has_topic():
+        return _create_and_answer(ctx, coordinators, request, keys)
+    return _answer(ctx, coordinators, request, keys)
+
+
+def _coordinators(ctx: BrokerContext, key_type: int, version: int) -> CoordinatorLife[Any] | None:
+    if key_type == GROUP:
+        return ctx.groups
+    return ctx.share_state if key_type == SHARE and version >= SHARE_FROM else None
+
+
+def _hashed(key_type: int, key: str) -> str | None:
+    """What is hashed to find a key's partition; None for a key that can't be."""
+    return key if key_type != SHARE else share_key(key)
+
+
+def share_key(key: str) -> str | None:
+    """The key of a share partition as it is hashed; None where it is malformed."""
+    front, _, number = key.rstrip(":").rpartition(":")
+    group_id, _, topic_id = front.rpartition(":")
+    digits = number[1:] if number[:1] in ("+", "-") else number
+    if not group_id.strip() or not (digits.isascii() and digits.isdigit()) or int(number) not in _INT32:
+        return None
+    try:
+        return f"{group_id}:{uuid_to_text(uuid_from_text(topic_id))}:{int(number)}"
+    except ValueError:
+        return None
 
 
 async def _create_and_answer(
-    ctx: BrokerContext, request: Request[m.FindCoordinatorRequest], keys: list[str]
+    ctx: BrokerContext,
+    coordinators: CoordinatorLife[Any],
+    request: Request[m.FindCoordinatorRequest],
+    keys: list[str],
 ) -> m.FindCoordinatorResponse:
-    await ctx.groups.create_topic()
-    return _answer(ctx, request, keys)
+    await coordinators.create_topic()
+    return _answer(ctx, coordinators, request, keys)
 
 
 def _answer(
-    ctx: BrokerContext, request: Request[m.FindCoordinatorRequest], keys: list[str]
+    ctx: BrokerContext,
+    coordinators: CoordinatorLife[Any] | None,
+    request: Request[m.FindCoordinatorRequest],
+    keys: list[str],
 ) -> m.FindCoordinatorResponse:
     version, kind = request.version, request.body.key_type
-    if kind == GROUP:
-        found = [_find_group(ctx, key, request.listener_name) for key in keys]
+    if coordinators is not None:
+        found = [_find(ctx, coordinators, kind, key, request.listener_name) for key in keys]
     else:
-        error, message = _refusal(kind, version)
+        error, message = _refusal(kind)
         found = [_nowhere(key, error, message) for key in keys]
     if version >= BATCHED_FROM:
         return m.FindCoordinatorResponse(coordinators=found)
@@ -72,25 +106,30 @@ def _answer(
     )
 
 
-def _find_group(ctx: BrokerContext, group_id: str, listener_name: str) -> _Found:
-    broker = ctx.image.brokers.get(ctx.groups.coordinator_of(group_id))
+def _find(
+    ctx: BrokerContext, coordinators: CoordinatorLife[Any], key_type: int, key: str, listener_name: str
+) -> _Found:
+    hashed = _hashed(key_type, key)
+    if hashed is None:
+        return _nowhere(key, ErrorCode.INVALID_REQUEST)
+    broker = ctx.image.brokers.get(coordinators.coordinator_of(hashed))
     endpoint = broker.endpoints.get(listener_name) if broker is not None else None
     if broker is None or endpoint is None:
-        return _nowhere(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return _Found(key=group_id, node_id=broker.broker_id, host=endpoint.host, port=endpoint.port)
+        return _nowhere(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return _Found(key=key, node_id=broker.broker_id, host=endpoint.host, port=endpoint.port)
 
 
-def _refusal(key_type: int, version: int) -> tuple[ErrorCode, str]:
-    if key_type not in _MISSING or (key_type == SHARE and version < SHARE_FROM):
-        return ErrorCode.INVALID_REQUEST, f"There is no coordinator for key type {key_type}."
-    return ErrorCode.COORDINATOR_NOT_AVAILABLE, _MISSING[key_type]
+def _refusal(key_type: int) -> tuple[ErrorCode, str]:
+    if key_type == TRANSACTION:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_TRANSACTIONS
+    return ErrorCode.INVALID_REQUEST, f"There is no coordinator for key type {key_type}."
 
 
-def _nowhere(key: str, error: ErrorCode, message: str | None = None) -> _Found:
+def _nowhere(key: str, error: ErrorCode, message: str = "") -> _Found:
     return _Found(
         key=key,
         error_code=error,
-        error_message=error.message if message is None else message,
+        error_message=message,
         node_id=_NOWHERE,
         port=_NOWHERE,
     )

@@ -9,7 +9,7 @@ Addresses are those of the listener that the request came by; a partition whose 
 gets 72 (below v6: 5).
 
 A missing topic is created before the answer where that is allowed, so the first answer already names the
-leader. Of the coordinators' topics only that of groups is created, in its own way.
+leader. Of the coordinators' topics those of groups and of share state are created, each in its own way.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from broker.groups import TOPIC as GROUPS_TOPIC
 from broker.handlers.endpoints import brokers_with_listener, leader_of
 from broker.handlers.request import Request
 from broker.security.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from broker.share_state import TOPIC as SHARE_TOPIC
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from protocol.uuids import ZERO_UUID
@@ -85,7 +86,7 @@ def _missing_error(name: str) -> ErrorCode:
 
 
 def _may_create(name: str) -> bool:
-    return name == GROUPS_TOPIC or (
+    return name in (GROUPS_TOPIC, SHARE_TOPIC) or (
         topic_names.refusal_of(name) is None and not topic_names.is_internal(name)
     )
 
@@ -93,9 +94,10 @@ def _may_create(name: str) -> bool:
 async def _create_and_answer(
     ctx: BrokerContext, request: Request[m.MetadataRequest], names: list[str], errors: dict[str, ErrorCode]
 ) -> m.MetadataResponse:
-    if GROUPS_TOPIC in names:
-        names.remove(GROUPS_TOPIC)
-        errors[GROUPS_TOPIC] = await ctx.groups.create_topic()
+    for coordinators in (ctx.groups, ctx.share_state):
+        if coordinators.topic in names:
+            names.remove(coordinators.topic)
+            errors[coordinators.topic] = await coordinators.create_topic()
     outcomes = await ctx.controller.create_topics(
         [NewTopic(name) for name in names], timeout_ms=AUTO_CREATE_TIMEOUT_MS
     )

@@ -1,8 +1,8 @@
 """The share coordinator as request handlers and the persister see it: one call for each operation on a share
 partition, and the upkeep of its topic.
 
-`done` gets an `Answer` once, perhaps before the call returns. Errors of the coordinator itself (14, 15, 16)
-come without a state as well; a share partition's own refusals have their message.
+`done` gets an `Answer` once, perhaps before the call returns. Refusals of a share partition have a message,
+errors of the coordinator itself (14, 15, 16, -1) have none.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ShareStateManager:
 
     def _write(self, key: ShareKey, operation: Callable[[ShareShard], Result[Answer]], done: Done) -> None:
         def decided(error: ErrorCode, answer: Answer | None) -> None:
-            done(Answer(error, error.message) if answer is None else answer)
+            done(Answer(error) if answer is None else answer)
 
         try:
             partition = self.runtime.partition_for(key.text())

@@ -1,4 +1,4 @@
-"""FindCoordinator: groups for real, transactional ids and share partitions not yet."""
+"""FindCoordinator: groups and share partitions for real, transactional ids not yet."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from broker.handlers.find_coordinator import share_key
 from coordinator.placement import partition_for
 from protocol import messages as m
+from protocol.uuids import uuid_to_text
 from replication.metadata.configs import ConfigResource, ConfigType
 from tests.support.handler_broker import HandlerBroker
 
@@ -87,8 +89,47 @@ def test_too_few_brokers_for_the_topic(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize(
     ("key_type", "version", "error"),
-    [(1, 1, 15), (1, 6, 15), (3, 6, 42), (-1, 6, 42), (2, 5, 42), (2, 6, 15)],
+    [(1, 1, 15), (1, 6, 15), (3, 6, 42), (-1, 6, 42), (2, 5, 42), (2, 6, 42)],
 )
 def test_other_key_types(broker: HandlerBroker, key_type: int, version: int, error: int) -> None:
     [found] = ask(broker, version, "a", key_type=key_type)
     assert (found.error_code, found.node_id, found.host, found.port) == (error, *NOWHERE)
+
+
+def test_the_coordinator_of_a_share_partition_leads_its_partition_of_the_state(broker: HandlerBroker) -> None:
+    text = uuid_to_text(bytes(range(16)))
+    keys = [f"g:{text}:0", f"g:1:{text}:7", "g", f"g:{text}:+7:"]
+    found = ask(broker, 6, *keys, key_type=2)
+    assert [(one.key, one.error_code, one.node_id) for one in found] == [
+        (keys[0], 0, 1),
+        (keys[1], 0, 1),
+        (keys[2], 42, -1),
+        (keys[3], 0, 1),
+    ]
+    topic = broker.ctx.image.topics["__share_group_state"]
+    assert len(topic.partitions) == 50
+    assert len(broker.ctx.share_state.manager().runtime.active_partitions()) == 50
+    assert TOPIC not in broker.ctx.image.topics
+
+
+def test_malformed_keys_make_no_topic(broker: HandlerBroker) -> None:
+    [found] = ask(broker, 6, "g:x:0", key_type=2)
+    assert (found.error_code, found.error_message) == (42, "")
+    assert "__share_group_state" not in broker.ctx.image.topics
+
+
+@pytest.mark.parametrize(
+    ("key", "hashed"),
+    [
+        ("g:AAAAAAAAAAAAAAAAAAAAAQ:+07", "g:AAAAAAAAAAAAAAAAAAAAAQ:7"),
+        ("a:b:AAAAAAAAAAAAAAAAAAAAAQ==:-1::", "a:b:AAAAAAAAAAAAAAAAAAAAAQ:-1"),
+        ("g:AAAAAAAAAAAAAAAAAAAAAQ:", None),
+        ("g:AAAAAAAAAAAAAAAAAAAAAQ:2147483648", None),
+        ("g:AAAAAAAAAAAAAAAAAAAAAQ:²", None),
+        (" :AAAAAAAAAAAAAAAAAAAAAQ:1", None),
+        ("", None),
+        (":::", None),
+    ],
+)
+def test_share_keys_are_hashed_in_one_way_of_writing(key: str, hashed: str | None) -> None:
+    assert share_key(key) == hashed

@@ -1,0 +1,352 @@
+"""The share coordinator as brokers see it: FindCoordinator for share partitions, and the five operations."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from protocol import messages as m
+from protocol.uuids import uuid_to_text
+from tests.support.waiting import wait_until
+from tests.support.wire_client import WireClient
+
+STATE_TOPIC = "__share_group_state"
+NOWHERE = (-1, "", -1)
+SHARE = 2
+_groups = itertools.count()
+
+
+def find(wire: WireClient, *keys: str) -> list[Any]:
+    request = m.FindCoordinatorRequest(key_type=SHARE, coordinator_keys=list(keys))
+    return list(wire.send(request, 6).coordinators)
+
+
+class Share:
+    """Requests about one group and one topic of two partitions."""
+
+    def __init__(self, wire: WireClient, topic_id: bytes) -> None:
+        self.wire, self.topic_id, self.group = wire, topic_id, f"share-{next(_groups)}"
+
+    def key(self, partition: int = 0) -> str:
+        return f"{self.group}:{uuid_to_text(self.topic_id)}:{partition}"
+
+    def _send(self, cls: Any, entry: str, version: int, *partitions: Any, **fields: Any) -> list[Any]:
+        topic = getattr(cls, entry)(topic_id=fields.pop("topic_id", self.topic_id), partitions=partitions)
+        response = self.wire.send(cls(group_id=self.group, topics=[topic]), version)
+        return [each for result in response.results for each in result.partitions]
+
+    def initialize(self, partition: int = 0, state_epoch: int = 0, start: int = 0, **fields: Any) -> Any:
+        cls = m.InitializeShareGroupStateRequest
+        data = cls.PartitionData(partition=partition, state_epoch=state_epoch, start_offset=start)
+        [result] = self._send(cls, "InitializeStateData", 0, data, **fields)
+        return result
+
+    def read(self, leader_epoch: int = 0, partition: int = 0, **fields: Any) -> Any:
+        cls = m.ReadShareGroupStateRequest
+        data = cls.PartitionData(partition=partition, leader_epoch=leader_epoch)
+        [result] = self._send(cls, "ReadStateData", 0, data, **fields)
+        return result
+
+    def write(
+        self,
+        *batches: tuple[int, int, int, int],
+        start: int = 0,
+        leader_epoch: int = 0,
+        state_epoch: int = 0,
+        complete: int = -1,
+        partition: int = 0,
+        version: int = 1,
+        **fields: Any,
+    ) -> Any:
+        cls = m.WriteShareGroupStateRequest
+        data = cls.PartitionData(
+            partition=partition,
+            state_epoch=state_epoch,
+            leader_epoch=leader_epoch,
+            start_offset=start,
+            delivery_complete_count=complete,
+            state_batches=[
+                cls.StateBatch(
+                    first_offset=first, last_offset=last, delivery_state=state, delivery_count=count
+                )
+                for first, last, state, count in batches
+            ],
+        )
+        [result] = self._send(cls, "WriteStateData", version, data, **fields)
+        return result
+
+    def delete(self, partition: int = 0, **fields: Any) -> Any:
+        cls = m.DeleteShareGroupStateRequest
+        [result] = self._send(cls, "DeleteStateData", 0, cls.PartitionData(partition=partition), **fields)
+        return result
+
+    def summary(self, partition: int = 0, version: int = 1, **fields: Any) -> Any:
+        cls = m.ReadShareGroupStateSummaryRequest
+        data = cls.PartitionData(partition=partition, leader_epoch=0)
+        [result] = self._send(cls, "ReadStateSummaryData", version, data, **fields)
+        return result
+
+    def batches(self) -> list[tuple[int, int, int, int]]:
+        found = self.read()
+        assert found.error_code == 0, found
+        return [
+            (each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+            for each in found.state_batches
+        ]
+
+
+@pytest.fixture
+def share(wire: WireClient, name: str) -> Share:
+    """A topic, and a coordinator that serves; Kafka answers 15 until it has made its topic."""
+    share = Share(wire, wire.create_topic(name, partitions=2))
+    wait_until(lambda: find(wire, share.key())[0].error_code == 0, "a coordinator")
+    wait_until(lambda: share.summary().error_code == 0, "a loaded coordinator")
+    return share
+
+
+def test_a_share_partition_has_a_coordinator(share: Share) -> None:
+    [broker] = share.wire.metadata().brokers
+    keys = [share.key(), share.key(1), "g:with:colons:" + uuid_to_text(share.topic_id) + ":0"]
+    for key, one in zip(keys, find(share.wire, *keys), strict=True):
+        assert (one.key, one.error_code, one.error_message) == (key, 0, "")
+        assert (one.node_id, one.host, one.port) == (broker.node_id, broker.host, broker.port)
+
+
+def test_malformed_keys(share: Share) -> None:
+    topic_id = uuid_to_text(share.topic_id)
+    bad = ["", ":", "g", f"g:{topic_id}", f":{topic_id}:0", f" :{topic_id}:0", f"g:{topic_id}:x", "g:short:0"]
+    bad += [f"g:{topic_id}:2147483648", f"g:{topic_id}: 1", f"g:{topic_id}xy:1", "g::0"]
+    for key, one in zip(bad, find(share.wire, *bad), strict=True):
+        assert (one.key, one.error_code, one.node_id, one.host, one.port) == (key, 42, *NOWHERE)
+    good = [
+        f"g:{topic_id}:-1",
+        f"g:{topic_id}:+1",
+        f"g:{topic_id}:1:",
+        f"g:{topic_id}==:1",
+        f"a: :{topic_id}:0",
+    ]
+    assert [one.error_code for one in find(share.wire, *good)] == [0] * len(good)
+    mixed = find(share.wire, "g", share.key())
+    assert [one.error_code for one in mixed] == [42, 0]
+    assert mixed[0].error_message == ""
+
+
+def test_the_topic_is_internal_and_kept(share: Share) -> None:
+    [topic] = share.wire.metadata(STATE_TOPIC).topics
+    assert (topic.error_code, topic.is_internal) == (0, True)
+    request = m.DescribeConfigsRequest
+    resource = request.DescribeConfigsResource(resource_type=2, resource_name=STATE_TOPIC)
+    [answer] = share.wire.send(request(resources=[resource]), 4).results
+    changed = {each.name: each.value for each in answer.configs if each.config_source == 1}
+    assert changed == {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "min.insync.replicas": "1",
+        "retention.ms": "-1",
+        "segment.bytes": "104857600",
+    }
+
+
+def test_state_comes_back_as_it_was_written(share: Share) -> None:
+    assert share.initialize(start=10) == m.InitializeShareGroupStateResponse.PartitionResult(partition=0)
+    found = share.read(leader_epoch=3)
+    assert (found.error_code, found.error_message) == (0, None)
+    assert (found.state_epoch, found.start_offset, found.state_batches) == (0, 10, [])
+    written = share.write((10, 19, 2, 1), (20, 29, 0, 1), start=10, leader_epoch=3, complete=10)
+    assert written == m.WriteShareGroupStateResponse.PartitionResult(partition=0)
+    found = share.read(leader_epoch=3)
+    assert [repr(each) for each in found.state_batches] == [
+        repr(m.ReadShareGroupStateResponse.StateBatch(
+            first_offset=first, last_offset=last, delivery_state=state, delivery_count=1
+        )) for first, last, state in ((10, 19, 2), (20, 29, 0))
+    ]  # fmt: skip
+    shown = share.summary()
+    assert (shown.error_code, shown.error_message, shown.state_epoch) == (0, None, 0)
+    assert (shown.leader_epoch, shown.start_offset, shown.delivery_complete_count) == (3, 10, 10)
+    assert share.summary(version=0).start_offset == 10
+
+
+def test_of_batches_over_one_offset_the_higher_count_then_the_higher_state_wins(share: Share) -> None:
+    share.initialize()
+    share.write((0, 9, 0, 1))
+    share.write((5, 14, 2, 1))
+    assert share.batches() == [(0, 4, 0, 1), (5, 14, 2, 1)]
+    share.write((0, 14, 0, 1))
+    assert share.batches() == [(0, 4, 0, 1), (5, 14, 2, 1)]
+    share.write((3, 6, 0, 2))
+    assert share.batches() == [(0, 2, 0, 1), (3, 6, 0, 2), (7, 14, 2, 1)]
+    share.write((20, 24, 4, 5), (15, 19, 2, 1), (0, 2, 0, 2))
+    assert share.batches() == [(0, 6, 0, 2), (7, 19, 2, 1), (20, 24, 4, 5)]
+    share.write(start=10)
+    assert share.batches() == [(10, 19, 2, 1), (20, 24, 4, 5)]
+    share.write((8, 11, 4, 3), start=10)
+    assert share.batches() == [(10, 11, 4, 3), (12, 19, 2, 1), (20, 24, 4, 5)]
+
+
+def test_the_start_goes_up_only_and_the_count_with_it(share: Share) -> None:
+    share.initialize(start=5)
+
+    def counts() -> tuple[int, int]:
+        shown = share.summary()
+        return shown.start_offset, shown.delivery_complete_count
+
+    assert counts() == (5, 0)
+    share.write(start=5, complete=3)
+    assert counts() == (5, 3)
+    share.write(start=5, complete=2)
+    assert counts() == (5, 3)
+    share.write(start=8, complete=1)
+    assert counts() == (8, 1)
+    share.write(start=6, complete=9)
+    assert counts() == (8, 1)
+    share.write(start=-1, complete=9)
+    assert counts() == (8, 1)
+    share.write(start=9, version=0)
+    assert counts() == (9, -1)
+
+
+def test_a_start_that_nobody_has_decided(share: Share) -> None:
+    share.initialize(start=-1)
+    assert share.read().start_offset == -1
+    shown = share.summary()
+    assert (shown.start_offset, shown.delivery_complete_count) == (-1, -1)
+    share.write((3, 4, 0, 1), start=-1)
+    assert share.batches() == [(3, 4, 0, 1)]
+    assert share.read().start_offset == -1
+
+
+def test_old_leaders_are_fenced(share: Share) -> None:
+    share.initialize()
+    assert share.read(leader_epoch=5).error_code == 0
+    refused = share.write((0, 0, 2, 1), leader_epoch=4)
+    assert refused.error_code == 74
+    assert refused.error_message == ("The leader epoch in the request is older than the epoch on the broker.")
+    assert share.read(leader_epoch=4).error_code == 74
+    assert share.write((0, 0, 2, 1), leader_epoch=6).error_code == 0
+    assert share.summary().leader_epoch == 5  # a write does not say who leads
+    assert share.read(leader_epoch=5).state_batches[0].last_offset == 0
+    assert share.initialize(state_epoch=1).error_code == 0
+    assert share.summary().leader_epoch == 0
+    assert share.read(leader_epoch=4).error_code == 74
+
+
+def test_old_state_epochs_are_fenced(share: Share) -> None:
+    share.initialize(state_epoch=3, start=7)
+    share.write((7, 9, 2, 1), start=7, state_epoch=3)
+    assert share.write((7, 7, 2, 1), state_epoch=2).error_code == 124
+    refused = share.initialize(state_epoch=2)
+    assert refused.error_code == 124
+    assert refused.error_message == (
+        "The coordinator rejected the request because the state epoch did not match."
+    )
+    assert share.write((8, 9, 4, 2), start=7, state_epoch=9).error_code == 0
+    assert share.read().state_epoch == 3
+    assert share.batches() == [(7, 7, 2, 1), (8, 9, 4, 2)]
+    assert share.initialize(state_epoch=3, start=1).error_code == 0  # the same epoch begins anew
+    assert (share.batches(), share.read().start_offset) == ([], 1)
+
+
+def test_what_was_not_initialized(share: Share) -> None:
+    refused = share.read()
+    assert (refused.error_code, refused.error_message, refused.start_offset) == (
+        42,
+        "Read operation on uninitialized share partition not allowed.",
+        0,
+    )
+    refused = share.write((0, 1, 2, 1))
+    assert (refused.error_code, refused.error_message) == (
+        42,
+        "Write operation on uninitialized share partition not allowed.",
+    )
+    shown = share.summary()
+    assert (shown.error_code, shown.state_epoch, shown.leader_epoch, shown.start_offset) == (0, 0, 0, -1)
+    assert shown.delivery_complete_count == -1
+    assert (share.delete().error_code, share.delete().error_message) == (0, None)
+
+
+def test_deleted_state_is_gone_with_its_epochs(share: Share) -> None:
+    share.initialize(state_epoch=4)
+    share.read(leader_epoch=4)
+    assert share.delete() == m.DeleteShareGroupStateResponse.PartitionResult(partition=0)
+    assert share.read(leader_epoch=4).error_code == 42
+    assert share.initialize(state_epoch=0).error_code == 0
+    assert share.read(leader_epoch=0).error_code == 0
+
+
+def test_negative_numbers(share: Share) -> None:
+    partition, leader, state = (
+        f"The {what} cannot be a negative number." for what in ("partition id", "leader epoch", "state epoch")
+    )
+
+    def told(result: Any) -> tuple[int, str | None]:
+        return result.error_code, result.error_message
+
+    assert told(share.initialize(partition=-1)) == (42, partition)
+    assert told(share.initialize(state_epoch=-1)) == (42, state)
+    assert told(share.read(partition=-1)) == (42, partition)
+    assert told(share.read(leader_epoch=-1)) == (42, leader)
+    assert told(share.write(partition=-1)) == (42, partition)
+    assert told(share.write(leader_epoch=-1, state_epoch=-1)) == (42, leader)
+    assert told(share.write(state_epoch=-1)) == (42, state)
+    assert told(share.delete(partition=-1)) == (42, partition)
+    assert told(share.summary(partition=-1)) == (42, partition)
+
+
+@pytest.mark.parametrize("place", [{"topic_id": bytes(15) + b"x"}, {"topic_id": bytes(16)}, {"partition": 2}])
+def test_topics_and_partitions_that_do_not_exist(share: Share, place: dict[str, Any]) -> None:
+    share.initialize()
+    for refused in (share.initialize(**place), share.delete(**place), share.summary(**place)):
+        assert (refused.error_code, refused.error_message) == (
+            3,
+            "This server does not host this topic-partition.",
+        )
+    assert share.read(**place).error_code == share.write(**place).error_code == 42
+
+
+def test_the_state_of_a_deleted_topic_is_dropped(share: Share, name: str) -> None:
+    share.initialize()
+    request = m.DeleteTopicsRequest
+    topic = request.DeleteTopicState(name=name)
+    [deleted] = share.wire.send(request(topics=[topic], timeout_ms=10_000), 6).responses
+    assert deleted.error_code == 0
+    wait_until(lambda: share.read().error_code == 42, "the state to be dropped")
+
+
+def test_requests_that_ask_for_nothing(share: Share) -> None:
+    for cls, version, entry in (
+        (m.InitializeShareGroupStateRequest, 0, "InitializeStateData"),
+        (m.ReadShareGroupStateRequest, 0, "ReadStateData"),
+        (m.WriteShareGroupStateRequest, 1, "WriteStateData"),
+        (m.DeleteShareGroupStateRequest, 0, "DeleteStateData"),
+        (m.ReadShareGroupStateSummaryRequest, 1, "ReadStateSummaryData"),
+    ):
+        empty = getattr(cls, entry)(topic_id=share.topic_id)
+        one = getattr(cls, entry)(topic_id=share.topic_id, partitions=[cls.PartitionData(partition=0)])
+        for group, topics, partitions in (
+            (share.group, [], 0),
+            ("", [one], 0),
+            (share.group, [empty], 0),
+            (share.group, [one, empty], 1 if cls is m.InitializeShareGroupStateRequest else 0),
+        ):
+            results = share.wire.send(cls(group_id=group, topics=topics), version).results
+            assert sum(len(each.partitions) for each in results) == partitions, (cls, group, topics)
+
+
+def test_several_partitions_in_one_request(share: Share) -> None:
+    cls = m.InitializeShareGroupStateRequest
+    topic = cls.InitializeStateData(
+        topic_id=share.topic_id,
+        partitions=[
+            cls.PartitionData(partition=0, start_offset=1),
+            cls.PartitionData(partition=1, start_offset=2),
+            cls.PartitionData(partition=2),
+            cls.PartitionData(partition=0, start_offset=3),
+        ],
+    )
+    [result] = share.wire.send(cls(group_id=share.group, topics=[topic]), 0).results
+    assert result.topic_id == share.topic_id
+    assert sorted((each.partition, each.error_code) for each in result.partitions) == [(0, 0), (1, 0), (2, 3)]
+    assert share.read().start_offset == 3
+    assert share.read(partition=1).start_offset == 2
