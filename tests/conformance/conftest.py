@@ -11,6 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.support.consumer_member import ConsumerMember
 from tests.support.group_member import Member, await_coordinator
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
@@ -47,3 +48,23 @@ def new_member(either_broker: OttlaProcess | KafkaProcess, name: str) -> Iterato
         await_coordinator(wire, name)
     with ExitStack() as members:
         yield lambda **fields: members.enter_context(Member(servers, name, **fields))
+
+
+@pytest.fixture
+def topic_id(wire: WireClient, name: str) -> bytes:
+    """The id of a topic with four partitions, called as the test's group."""
+    return wire.create_topic(name, 4)
+
+
+@pytest.fixture
+def member(
+    either_broker: OttlaProcess | KafkaProcess, name: str, topic_id: bytes
+) -> Iterator[Callable[..., ConsumerMember]]:
+    """Makes members of a consumer group of the test's own, which subscribe to its topic."""
+    servers = either_broker.bootstrap_servers
+    with WireClient(servers) as wire:
+        await_coordinator(wire, name)
+    with ExitStack() as members:
+        yield lambda member_id="a", topics=(name,), **fields: members.enter_context(
+            ConsumerMember(servers, name, member_id, topics, **fields)
+        )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,31 +10,10 @@ import pytest
 from protocol import messages as m
 from protocol.errors import ErrorCode as E
 from tests.support.consumer_member import LEAVE, STATIC_LEAVE, ConsumerMember
-from tests.support.group_member import await_coordinator
-from tests.support.kafka_process import KafkaProcess
-from tests.support.ottla_process import OttlaProcess
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 New = Callable[..., ConsumerMember]
-
-
-@pytest.fixture
-def topic_id(wire: WireClient, name: str) -> bytes:
-    """The id of a topic with four partitions, called as the test's group."""
-    return wire.create_topic(name, 4)
-
-
-@pytest.fixture
-def member(either_broker: OttlaProcess | KafkaProcess, name: str, topic_id: bytes) -> Iterator[New]:
-    """Makes members of a group of the test's own, which subscribe to its topic."""
-    servers = either_broker.bootstrap_servers
-    with WireClient(servers) as wire:
-        await_coordinator(wire, name)
-    with ExitStack() as members:
-        yield lambda member_id="a", topics=(name,), **fields: members.enter_context(
-            ConsumerMember(servers, name, member_id, topics, **fields)
-        )
 
 
 def describe(wire: WireClient, group: str) -> Any:

@@ -51,6 +51,7 @@ class GroupChange:
         self.targets: dict[str, Assignment] = tables.targets.row(group_id)
         self.regexes: dict[str, Resolved] = tables.regexes.row(group_id)
         self._holders: dict[Cell, str | None] = {}
+        self._static: dict[str, str | None] = {}
         self._own_members = self._own_current = self._own_targets = self._own_regexes = False
 
     def result(self, response: R) -> Result[R]:
@@ -75,7 +76,10 @@ class GroupChange:
 
     def static_member(self, instance_id: str) -> Member | None:
         """The member with this instance id."""
-        member_id = self.tables.static_ids.get(self.group_id, instance_id)
+        if instance_id in self._static:
+            member_id = self._static[instance_id]
+        else:
+            member_id = self.tables.static_ids.get(self.group_id, instance_id)
         return None if member_id is None else self.members.get(member_id)
 
     def standing(self, member_id: str) -> Current:
@@ -91,6 +95,8 @@ class GroupChange:
         if not self._own_members:
             self.members, self._own_members = dict(self.members), True
         self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member.member_id
         self.records.append(member_record(self.group_id, member))
 
     def put_current(self, member_id: str, current: Current) -> None:
@@ -131,7 +137,9 @@ class GroupChange:
         """Write the tombstones of a member."""
         if not self._own_members:
             self.members, self._own_members = dict(self.members), True
-        del self.members[member_id]
+        instance_id = self.members.pop(member_id).instance_id
+        if instance_id is not None:
+            self._static[instance_id] = None
         self._stand(member_id, None)
         self._set_target(member_id, None)
         self.records += self.tables.member_tombstones(self.group_id, member_id)

@@ -244,6 +244,7 @@ class ClassicRequests:
         )
 
     def _leave(self, change: GroupChange, event: ev.LeaveGroup) -> Answer:
+        """Members of either protocol may be named: administrators remove them so."""
         errors: list[ErrorCode] = []
         going: dict[str, Member] = {}
         for each in event.members:
@@ -256,7 +257,6 @@ class ClassicRequests:
                     holder = change.static_member(each.instance_id)
                     asked = each.member_id or (holder.member_id if holder is not None else "")
                     member = check_instance(holder, asked, each.instance_id, change.group_id)
-                _classic(member)
             except Refused as error:
                 errors.append(error.error)
                 continue
