@@ -1,0 +1,88 @@
+"""Live state against what a new coordinator would make of the log.
+
+Offsets, pending ones included, are equal whenever nothing is on its way to the log. So are groups that are
+Stable or Empty and have no write open; a rebalance that goes on is not in the log, and neither is a group
+whose last record failed to be written (a later one settles it).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinator.group.classic import events as ev
+from coordinator.group.classic.group import ClassicGroup
+from coordinator.group.classic.states import GroupState
+from coordinator.group.shard import GroupShard, ShardSettings
+from coordinator.journal import Journal
+from coordinator.loader import Replay
+from coordinator.runtime import Context
+from coordinator.timer import KeyedTimers
+from runtime.entropy import Random, SeededRandom
+from tests.simulation.virtual_time import Scheduler
+
+
+class WatchedShard(GroupShard):
+    """Knows the groups whose last record failed, as far as they were told."""
+
+    def __init__(self, context: Context, clock: Scheduler, random: Random, settings: ShardSettings) -> None:
+        super().__init__(context, clock, random, settings)
+        self.unsettled: set[str] = set()
+
+    def handle(self, group_id: str, event: ev.Event) -> None:
+        if isinstance(event, ev.RecordsFailed):
+            self.unsettled.add(group_id)
+        elif isinstance(event, ev.RecordsCommitted):
+            self.unsettled.discard(group_id)
+        super().handle(group_id, event)
+
+
+def replayed(log: bytes) -> GroupShard:
+    """A shard that has read these batches, before it is told that they were all."""
+
+    def append(records: Any, decided: Any) -> None:
+        raise AssertionError("a load appends nothing")
+
+    scheduler = Scheduler()
+    context = Context(0, Journal(), KeyedTimers(scheduler), append, append)
+    shard = GroupShard(context, scheduler, SeededRandom(b"r"), ShardSettings(ev.GroupSettings()))
+    for _ in Replay(shard, 0).steps(log):
+        pass
+    return shard
+
+
+def check_replayed(live: WatchedShard, log: bytes) -> int:
+    """Compare; returns how many groups were. Call it when nothing is on its way to the log."""
+    again = replayed(log)
+    for table in ("committed", "pending", "producers"):
+        now, then = (sorted(getattr(shard.offsets, table).items()) for shard in (live, again))
+        assert now == then, f"{table} offsets differ: live {now}, replayed {then}"
+    compared = 0
+    for name in sorted(live.groups.keys() | again.groups.keys()):
+        group, other = live.groups.get(name), again.groups.get(name)
+        if name in live.unsettled or (group is not None and not _is_settled(group)):
+            continue
+        if group is None or (group.state is GroupState.EMPTY and group.generation == 0):
+            assert other is None, f"group {name} is gone, but in the log"
+            continue
+        assert other is not None, f"group {name} is not in the log"
+        assert _seen(group) == _seen(other), f"group {name}: live {_seen(group)}, replayed {_seen(other)}"
+        compared += 1
+    return compared
+
+
+def _is_settled(group: ClassicGroup) -> bool:
+    return group.state in (GroupState.STABLE, GroupState.EMPTY) and not group.writes
+
+
+def _seen(group: ClassicGroup) -> tuple[Any, ...]:
+    members = [
+        (
+            each.member_id, each.instance_id, each.client_id, each.client_host, each.rebalance_timeout_ms,
+            each.session_timeout_ms, each.metadata(group.protocol_name), each.assignment,
+        )
+        for each in group.members.values()
+    ]  # fmt: skip
+    return (
+        group.state, group.generation, group.protocol_type, group.protocol_name, group.leader_id,
+        group.state_since_ms, members,
+    )  # fmt: skip

@@ -1,0 +1,269 @@
+"""What happens in a run: random deeds, each some hundred milliseconds after the one before, then a calm end.
+
+In the calm nothing goes wrong any more, and after a while every group that has members is Stable with exactly
+those, all partitions owned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from coordinator.group.classic import events as ev
+from coordinator.group.manager import Committer
+from coordinator.result import Producer
+from tests.simulation.groups.assignor import COOPERATIVE, EAGER, TOPICS
+from tests.simulation.groups.classic_member import ClassicMember
+from tests.simulation.groups.cluster import Broker, Tell
+from tests.simulation.groups.log import Trouble
+from tests.simulation.groups.offset_model import Cell
+from tests.simulation.groups.replayed import check_replayed
+from tests.simulation.groups.world import World
+from tests.simulation.virtual_time import Pause
+
+STYLES = {"eager": (EAGER, "roundrobin"), "cooperative": (COOPERATIVE,)}
+GROUPS = ("eager-1", "eager-2", "cooperative-1", "cooperative-2")
+SIMPLE = "simple"
+MEMBERS_MAX = 5
+CALM_MS = 90_000  # longer than a rebalance, a session and a write that takes too long
+
+
+class Schedule:
+    """One seed. `run` raises AssertionError where something does not hold."""
+
+    def __init__(self, seed: int) -> None:
+        settings = ev.GroupSettings(initial_rebalance_delay_ms=(0, 3000)[seed % 2])
+        if seed % 5 == 0:
+            settings.max_size = 3
+        self.limit = settings.max_size
+        self.world = World(seed, settings=settings)
+        self.random = self.world.random
+        self._named = 0
+        self._producers = 0
+        self._calm = False
+        self.deeds: list[tuple[int, Callable[[], object]]] = [
+            (9, self.join), (4, self.leave), (4, self.crash_member), (5, self.freeze),
+            (5, self.restart_static), (2, self.remove_static), (6, self.move), (2, self.crash_broker),
+            (6, self.simple_commit),
+            (8, self.fetch), (5, self.transaction), (3, self.delete_offsets), (2, self.delete_group),
+            (1, self.delete_topic), (3, self.expire), (3, self.look), (4, self.trouble), (3, self.check_log),
+        ]  # fmt: skip
+
+    def run(self, duration_ms: int = 150_000) -> None:
+        world = self.world
+        until_ms = world.now_ms + duration_ms
+        weights = [weight for weight, _ in self.deeds]
+        while world.now_ms < until_ms:
+            ((_, deed),) = self.random.choices(self.deeds, weights)
+            deed()
+            world.scheduler.run_for(self.random.randrange(50, 1200))
+        self.settle()
+
+    # -- members
+
+    def join(self) -> None:
+        group = self.random.choice(GROUPS)
+        if len(self.world.living(group)) < MEMBERS_MAX:
+            instance = f"{group}-i{self.random.randrange(3)}" if self.world.chance(350) else None
+            self._start(group, instance)
+
+    def _start(self, group: str, instance: str | None, topics: tuple[str, ...] | None = None) -> None:
+        self._named += 1
+        protocols = list(STYLES[group.split("-")[0]])
+        self.random.shuffle(protocols)
+        if topics is None:
+            topics = self.random.choice((("a",), ("a", "b"), ("b",), ("a", "b")))
+        name = f"m{self._named}"
+        self.world.start(ClassicMember(self.world, group, name, topics, tuple(protocols), instance))
+
+    def _member(self, *, static: bool = False) -> ClassicMember | None:
+        chosen = [each for each in self.world.members if each.alive and (not static or each.instance_id)]
+        return self.random.choice(chosen) if chosen else None
+
+    def leave(self) -> None:
+        if member := self._member():
+            member.leaving = True
+
+    def crash_member(self) -> None:
+        if member := self._member():
+            member.crash()
+
+    def freeze(self) -> None:
+        if member := self._member():
+            member.freeze(self.random.randrange(500, 40_000))
+
+    def restart_static(self) -> None:
+        """A new process with the instance id of one that has just died, or still lives."""
+        if member := self._member(static=True):
+            if self.world.chance(700):
+                member.crash()
+            self._start(member.group, member.instance_id, member.topics)
+
+    def remove_static(self) -> None:
+        """An administrator removes a static member by its instance id."""
+        member = self._member(static=True)
+        if member is None:
+            return
+        group, instance = member.group, member.instance_id
+
+        def ask(broker: Broker, tell: Tell) -> None:
+            for each in self.world.living(group):
+                if each.instance_id == instance:
+                    each.doubt()
+            leaving = (ev.LeavingMember("", instance),)
+            broker.manager.handle(group, lambda token: ev.LeaveGroup(token, 5, leaving), tell)
+
+        self._at_coordinator(group, lambda broker: self.world.send(broker, group, ask))
+
+    # -- brokers and the log
+
+    def move(self) -> None:
+        number = self.random.randrange(self.world.cluster.partition_count)
+        alive = [index for index, broker in enumerate(self.world.cluster.brokers) if broker.alive]
+        if alive and self.world.cluster.leaders[number] >= 0:
+            self.world.cluster.lead(number, self.random.choice(alive))
+
+    def crash_broker(self) -> None:
+        cluster, scheduler = self.world.cluster, self.world.scheduler
+        index = self.random.randrange(len(cluster.brokers))
+        if not cluster.brokers[index].alive:
+            return
+        cluster.crash(index)
+        scheduler.add(self.random.randrange(200, 2000), cluster.take_over)
+        back_ms = self.random.randrange(100, 6000)
+        scheduler.add(back_ms, lambda: cluster.restart(index))
+        scheduler.add(back_ms + 500, cluster.take_over)
+
+    def trouble(self) -> None:
+        """For some seconds appends fail, are refused or take long, loads fail, answers are lost."""
+        if self._calm:
+            return
+        trouble = self.world.log.trouble
+        for name in Trouble.__slots__:
+            if self.world.chance(400):
+                setattr(trouble, name, self.random.choice((20, 100, 300)))
+        self.world.loses_answers = self.random.choice((0, 0, 30))
+        self.world.scheduler.add(self.random.randrange(500, 5000), self._no_trouble)
+
+    def _no_trouble(self) -> None:
+        for name in Trouble.__slots__:
+            setattr(self.world.log.trouble, name, 0)
+        self.world.loses_answers = 0
+        self.world.cluster.take_over()
+
+    def check_log(self) -> None:
+        """Live state equals replayed state wherever nothing is on its way."""
+        for number, shard in self.world.cluster.active():
+            if not self.world.log.partitions[number].undecided:
+                self.world.counts["replayed groups"] += check_replayed(shard, self.world.log.stored(number))
+                self.world.counts["replays"] += 1
+
+    # -- offsets
+
+    def _cells(self) -> list[Cell]:
+        cells = [(topic, number) for topic, count in TOPICS.items() for number in range(count)]
+        return self.world.some(cells)
+
+    def _any_group(self) -> str:
+        return self.random.choice((*GROUPS, SIMPLE))
+
+    def _at_coordinator(self, group: str, process: Callable[[Broker], object]) -> None:
+        broker = self.world.cluster.coordinator(group)
+        if broker is not None:
+            self.world.scheduler.spawn(process(broker))
+
+    def simple_commit(self) -> None:
+        """Of somebody without a group membership: refused where there are members."""
+        group = self.random.choice((SIMPLE, SIMPLE, self._any_group()))
+        cells = self._cells()
+        self._at_coordinator(group, lambda broker: self.world.commit(group, cells, broker, Committer()))
+
+    def fetch(self) -> None:
+        group, cells, stable = self._any_group(), self._cells(), self.world.chance(300)
+        self._at_coordinator(group, lambda broker: self.world.fetch(group, cells, broker, stable=stable))
+
+    def transaction(self) -> None:
+        group, cells, world = self._any_group(), self._cells(), self.world
+        self._producers += 1
+        producer = Producer(self._producers, 0)
+
+        async def process(broker: Broker) -> None:
+            steps = []
+            reply = await world.commit(group, cells, broker, Committer(), producer, steps)
+            await Pause(self.random.randrange(0, 8000))
+            commit = isinstance(reply.told, list) and world.chance(600)
+            await world.end_transaction(group, producer, steps, commit)
+
+        self._at_coordinator(group, process)
+
+    def delete_offsets(self) -> None:
+        group, cells = self._any_group(), self._cells()
+        self._at_coordinator(group, lambda broker: self.world.delete_offsets(group, cells, broker))
+
+    def delete_group(self) -> None:
+        group = self._any_group()
+        self._at_coordinator(group, lambda broker: self.world.delete_group(group, broker))
+
+    def delete_topic(self) -> None:
+        if alive := [broker for broker in self.world.cluster.brokers if broker.alive]:
+            self.world.delete_topic("c", self.random.choice(alive))
+
+    def expire(self) -> None:
+        if alive := [broker for broker in self.world.cluster.brokers if broker.alive]:
+            self.world.expire(self.random.choice(alive))
+
+    def look(self) -> None:
+        """What an administrator sees: each group once, no member twice."""
+        for _, shard in self.world.cluster.active():
+            for group in shard.groups.values():
+                assert len(set(group.static_ids.values())) == len(group.static_ids)
+        for group in GROUPS:
+            broker = self.world.cluster.coordinator(group)
+            if (
+                broker is not None
+                and broker.runtime.state(self.world.cluster.partition_of(group)).name == "ACTIVE"
+            ):
+                described = broker.manager.describe(group, 5)
+                ids = [member.member_id for member in described.members]
+                assert len(ids) == len(set(ids)), f"{group} shows a member twice"
+
+    # -- the end
+
+    def settle(self) -> None:
+        """Calm: the groups come to rest with everybody who lives, and everything is owned."""
+        world = self.world
+        self._calm = True
+        self._no_trouble()
+        for member in world.members:
+            member.frozen_until_ms = min(member.frozen_until_ms, world.now_ms)
+        for index, broker in enumerate(world.cluster.brokers):
+            if not broker.alive:
+                world.scheduler.run_for(7000)
+                assert world.cluster.brokers[index].alive, "it comes back"
+        world.cluster.take_over()
+        world.scheduler.run_for(CALM_MS)
+        for group in GROUPS:
+            self._check_rest(group)
+        self.check_log()
+        for group, cell in list(world.model.histories):
+            self._at_coordinator(group, lambda broker, g=group, c=cell: world.fetch(g, [c], broker))
+        world.scheduler.run_for(1000)
+        world.cluster.close()
+
+    def _check_rest(self, group: str) -> None:
+        living = self.world.living(group)
+        broker = self.world.cluster.coordinator(group)
+        assert broker is not None, "somebody leads it"
+        described = broker.manager.describe(group, 5)
+        if len(living) > self.limit:
+            assert len(described.members) == self.limit
+            return
+        shown = sorted(member.member_id for member in described.members)
+        assert shown == sorted(member.member_id for member in living), f"{group} shows {shown}"
+        assert all(member.stable and member.healthy for member in living), [str(each) for each in living]
+        if living:
+            wanted = {
+                (topic, number) for each in living for topic in each.topics for number in range(TOPICS[topic])
+            }
+            owned = [place for each in living for place in each.owned]
+            assert sorted(owned) == sorted(wanted), f"{group} owns {sorted(owned)}"
+            assert described.group_state == "Stable"
