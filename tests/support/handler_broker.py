@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,11 +23,13 @@ from broker.config.rules import DynamicConfigRules
 from broker.config.topic_configs import TopicConfigs
 from broker.context import BrokerContext
 from broker.groups import Groups
+from broker.handlers.later import Later
 from broker.handlers.request import Request
 from broker.handlers.table import HANDLERS
 from broker.loggers import BrokerLoggers
 from broker.net.turn import Turn
 from broker.producer_ids import ProducerIds
+from broker.share.data_path import ShareDataPath
 from broker.share_state import ShareState
 from protocol import messages as m
 from protocol.api_keys import ApiKey
@@ -46,6 +49,7 @@ from storage.log_manager import LogManager
 
 ENDPOINTS = {"PLAINTEXT": EndpointImage("broker.test", 9092), "EXTERNAL": EndpointImage("public.test", 19092)}
 TOPIC_TIMEOUT_MS = 1000
+ANSWER_TIMEOUT_S = 20
 SINGLE_BROKER = {
     "node.id": "1",
     "broker.id": "1",
@@ -53,6 +57,15 @@ SINGLE_BROKER = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
+
+
+@dataclass(slots=True, frozen=True)
+class Posted:
+    """A request that a handler has."""
+
+    key: ApiKey
+    version: int
+    answered: asyncio.Future[Any]
 
 
 class HandlerBroker:
@@ -119,6 +132,7 @@ class HandlerBroker:
             loggers=BrokerLoggers(),
             groups=groups,
             share_state=share_state,
+            share_data=ShareDataPath(env, self.config, replicas, share_state.persister),
         )
 
     def __exit__(
@@ -129,6 +143,7 @@ class HandlerBroker:
 
     async def _stop(self) -> None:
         self.ctx.groups.close()
+        self.ctx.share_data.close()
         self.ctx.share_state.close()
         self.ctx.logs.close()
         await self.store.close()
@@ -136,18 +151,42 @@ class HandlerBroker:
 
     def call(self, body: Any, version: int, listener: str = "PLAINTEXT") -> Any:
         """The handler's answer, as a client of that version would read it."""
+        return self.answer(self.post(body, version, listener))
+
+    def post(self, body: Any, version: int, listener: str = "PLAINTEXT") -> Posted:
+        """Hand a request to its handler; `answer` waits for what it says."""
         key = ApiKey(type(body).API_KEY)
         handler = HANDLERS[key]
         assert handler.min_version <= version <= handler.max_version
         decoded, _ = m.request_class(key).decode(version, body.encode(version))
-        request = Request(RequestHeader(key, version, 1, "test"), decoded, listener)
-        response = self.runner.run(self._run(handler.handle, request))
-        answer, _ = m.response_class(key).decode(version, response.encode(version))
+        request = Request(RequestHeader(key, version, 1, "test"), decoded, listener, "127.0.0.1", 50000)
+        return Posted(key, version, self.runner.run(self._begin(handler.handle, request)))
+
+    async def _begin(self, handle: Any, request: Request[Any]) -> asyncio.Future[Any]:
+        response = handle(self.ctx, request)
+        if inspect.iscoroutine(response):
+            return asyncio.ensure_future(response)
+        answered = self.ctx.env.loop.create_future()
+        if isinstance(response, Later):
+            response.then(answered.set_result)
+        else:
+            answered.set_result(response)
+        return answered
+
+    def answer(self, posted: Posted) -> Any:
+        """The answer to a posted request, when it is there."""
+        response = self.runner.run(self._wait(posted.answered))
+        answer, _ = m.response_class(posted.key).decode(posted.version, response.encode(posted.version))
         return answer
 
-    async def _run(self, handle: Any, request: Request[Any]) -> Any:
-        response = handle(self.ctx, request)
-        return await response if inspect.iscoroutine(response) else response
+    async def _wait(self, answered: asyncio.Future[Any]) -> Any:
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            return await answered
+
+    def is_answered(self, posted: Posted) -> bool:
+        """Whether the answer is there now."""
+        self.runner.run(asyncio.sleep(0))
+        return posted.answered.done()
 
     def create(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
