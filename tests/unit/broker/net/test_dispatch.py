@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from broker.handlers.later import Later
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from tests.support.net_broker import decode, frame, produce_request
@@ -108,6 +109,86 @@ def test_an_async_handler_that_raises_answers_too(broker, client):
     (first, data), (second, _) = client.answers()
     assert (first, second) == (1, 2)
     assert decode(ApiKey.DESCRIBE_CLUSTER, 0, data).error_code == -1
+
+
+def serve_later(broker):
+    """A handler whose answers the test gives; they wait in the list."""
+    waiting = []
+
+    def handle(ctx, request):
+        waiting.append(Later())
+        return waiting[-1].now_or_later()
+
+    replace_handler(broker, ApiKey.DESCRIBE_CLUSTER, handle)
+    return waiting
+
+
+def test_an_answer_that_comes_by_a_call_holds_back_what_is_behind_it(broker, client):
+    waiting = serve_later(broker)
+    client.send(frame(m.DescribeClusterRequest(), 0, 1) + frame(m.ApiVersionsRequest(), 0, 2))
+    client.send(frame(m.DescribeClusterRequest(), 0, 3))
+    broker.run()
+    assert client.answers() == []
+    [first] = waiting
+    first.give(m.DescribeClusterResponse(cluster_id="c"))
+    broker.run()
+    [(one, data), (two, _)] = client.answers()
+    assert (one, two) == (1, 2)
+    assert decode(ApiKey.DESCRIBE_CLUSTER, 0, data).cluster_id == "c"
+    waiting[1].give(m.DescribeClusterResponse())
+    broker.run()
+    assert [correlation_id for correlation_id, _ in client.answers()] == [3]
+
+
+def test_answers_to_many_connections_may_come_at_once(broker):
+    waiting = serve_later(broker)
+    clients = [broker.connect() for _ in range(3)]
+    for client in clients:
+        client.send(frame(m.DescribeClusterRequest(), 0, 1))
+    for later in reversed(waiting):
+        later.give(m.DescribeClusterResponse())
+    broker.run()
+    assert [len(client.answers()) for client in clients] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("how", ["lost", "shut"])
+def test_an_answer_for_a_client_that_has_gone_is_dropped(broker, client, how, caplog):
+    waiting = serve_later(broker)
+    client.send(frame(m.DescribeClusterRequest(), 0, 1) + frame(m.ApiVersionsRequest(), 0, 2))
+    if how == "lost":
+        client.lose()
+    else:
+        client.connection.shut()
+    waiting[0].give(m.DescribeClusterResponse())
+    broker.run()
+    assert client.answers() == []
+    assert caplog.records == []
+
+
+def test_an_answer_that_cannot_be_encoded_is_minus_1(broker, client):
+    waiting = serve_later(broker)
+    client.send(frame(m.DescribeClusterRequest(), 0, 1))
+    waiting[0].give(m.DescribeClusterResponse(cluster_id=7))
+    broker.run()
+    [(_, data)] = client.answers()
+    assert decode(ApiKey.DESCRIBE_CLUSTER, 0, data).error_code == -1
+
+
+def test_a_big_body_may_be_answered_later_too(broker, client):
+    def handle(ctx, request):
+        later = Later()
+        broker.hub.loop.call_soon(later.give, m.MetadataResponse(cluster_id="c"))
+        return later.now_or_later()
+
+    replace_handler(broker, ApiKey.METADATA, handle)
+    names = [m.MetadataRequest.MetadataRequestTopic(name=f"no-such-topic-{i:06}") for i in range(5000)]
+
+    async def send():
+        client.send(frame(m.MetadataRequest(topics=names), 9, 1) + frame(m.ApiVersionsRequest(), 0, 2))
+        await client.wrote(1)
+
+    broker.run(send())
+    assert [correlation_id for correlation_id, _ in client.answers()] == [1, 2]
 
 
 def test_a_big_body_is_decoded_beside_the_loop_and_answered_in_order(broker, client):
