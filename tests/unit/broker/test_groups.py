@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from broker.coordinators import Loads
 from broker.groups import TOPIC, Groups
 from coordinator.group.classic import events as ev
 from coordinator.group.manager import Committer
@@ -213,44 +212,6 @@ def test_settings_reach_the_groups(tmp_path):
         call = lambda done: manager.commit_offsets("g", Committer(), 9, commits, done)  # noqa: E731
         error, errors = broker.runner.run(answer_of(call))
         assert (error, errors) == (ErrorCode.NONE, [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.NONE])
-
-
-def test_loads_run_a_few_at_a_time_and_are_waited_for(broker):
-    running, most, ended = 0, 0, []
-
-    async def load(number):
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        for _ in range(3):
-            await asyncio.sleep(0)
-        running -= 1
-        ended.append(number)
-
-    async def all_of_them():
-        loads = Loads(broker.ctx.env)
-        await loads.settled()
-        for number in range(10):
-            loads.spawn(f"load {number}", load(number))
-        await loads.settled()
-
-    broker.runner.run(all_of_them())
-    assert sorted(ended) == list(range(10))
-    assert most == 4
-
-
-def test_a_load_that_is_cancelled_before_its_turn_leaves_nothing_behind(broker, recwarn):
-    async def never():
-        raise AssertionError
-
-    async def cancel():
-        loads = Loads(broker.ctx.env)
-        task = loads.spawn("load", never())
-        task.cancel()
-        await loads.settled()
-
-    broker.runner.run(cancel())
-    assert not recwarn.list
 
 
 def test_making_it_costs_nothing_before_the_first_group(broker):
