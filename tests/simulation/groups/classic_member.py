@@ -40,7 +40,7 @@ class ClassicMember:
         self.join_version = world.random.choice(JOIN_VERSIONS if instance_id is None else JOIN_VERSIONS[1:])
         self.alive, self.leaving = True, False
         self.suspect, self.suspect_since_ms = False, 0  # may have been removed or replaced with good reason
-        self.replaced = False  # another process has its instance id
+        self.rejoins = False  # somebody wants it to join again
         self.frozen_until_ms = 0
         self.member_id, self.generation = "", -1
         self.recorded = False  # a coordinator has said that a record with this id is committed
@@ -123,8 +123,8 @@ class ClassicMember:
         if not self._went_well(reply):
             await self._back_off(reply)
             return False
-        self._confirmed(reply)
         self.recorded = True
+        self._confirmed(reply)
         places = assigned_places(bytes(reply.told.assignment))
         self.world.assigned(self, places)
         return await self._take_over(places)
@@ -149,7 +149,8 @@ class ClassicMember:
             await self._wake()
             if self.world.now_ms >= beat_at_ms:
                 beat_at_ms = self.world.now_ms + HEARTBEAT_MS
-                if not await self._beat() or self._incomplete:
+                if not await self._beat() or self._incomplete or self.rejoins:
+                    self.rejoins = False
                     return
             elif self.owned and self.world.chance(150) and not await self._commit():
                 return
@@ -197,7 +198,7 @@ class ClassicMember:
             return True
         if error is E.MEMBER_ID_REQUIRED:
             self._new_id(reply.told.member_id, reply)
-        elif error is E.UNKNOWN_MEMBER_ID:
+        elif error in (E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND):
             excused = not self.recorded and (
                 self.view != reply.view or self.world.deleted_ms[self.group] >= self.known_since_ms
             )
@@ -231,8 +232,10 @@ class ClassicMember:
     def _confirmed(self, reply: Reply) -> None:
         """It was a member when this was answered."""
         self.view = reply.view
-        if reply.answered_ms > max(self.suspect_since_ms, self.frozen_until_ms) and not self.replaced:
+        if reply.answered_ms > max(self.suspect_since_ms, self.frozen_until_ms):
             self.suspect = False
+            if self.recorded:
+                self.world.active_ms[self.group] = self.world.now_ms
             self.world.check_owners(self)
 
     def _forget(self) -> None:

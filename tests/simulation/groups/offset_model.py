@@ -94,8 +94,7 @@ class OffsetModel:
         for step in steps:
             step.fate = fate
 
-    def last_commit_ms(self, group: str, cell: Cell) -> int:
-        """When the newest commit that may hold was made."""
-        return max(
-            (step.made_ms for step in self.history(group, cell).possible() if step.value != NONE), default=0
-        )
+    def committed_since_ms(self, group: str, cell: Cell) -> int:
+        """When the offset that holds was committed; the oldest time that is possible."""
+        times = [step.made_ms for step in self.history(group, cell).possible() if step.value != NONE]
+        return min(times, default=0)

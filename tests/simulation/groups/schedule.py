@@ -241,6 +241,9 @@ class Schedule:
                 assert world.cluster.brokers[index].alive, "it comes back"
         world.cluster.take_over()
         world.scheduler.run_for(CALM_MS)
+        for member in world.members:  # a leader that died may have left something out for a moment
+            member.rejoins = True
+        world.scheduler.run_for(CALM_MS // 2)
         for group in GROUPS:
             self._check_rest(group)
         self.check_log()

@@ -39,7 +39,7 @@ class World:
         self.model = OffsetModel()
         self.members: list[ClassicMember] = []
         self.loses_answers = 0
-        self.active_ms: dict[str, int] = {}  # when a member of the group was last confirmed, at the latest
+        self.active_ms: dict[str, int] = {}  # when a member of a recorded group was last confirmed
         self.deleted_ms: defaultdict[str, int] = defaultdict(lambda: -1)  # when deletion was last asked for
         self.handed_out: dict[tuple[str, int], dict[str, frozenset[Place]]] = {}
         self.counts: defaultdict[str, int] = defaultdict(int)
@@ -68,7 +68,6 @@ class World:
         """A process joins under an instance id: who had it before is fenced, now or soon."""
         for other in self.living(member.group):
             if other is not member and other.instance_id == member.instance_id:
-                other.replaced = True
                 other.doubt()
 
     def assigned(self, member: ClassicMember, places: frozenset[Place]) -> None:
@@ -86,7 +85,6 @@ class World:
         """Of members in good standing, one owns a partition, whatever their generations."""
         if not member.healthy:
             return
-        self.active_ms[member.group] = self.now_ms
         for other in self.members:
             if other is not member and other.group == member.group and other.healthy:
                 both = sorted(member.owned & other.owned)
@@ -222,7 +220,7 @@ class World:
         now_ms = self.now_ms
         for group, cell in list(self.model.histories):
             quiet_ms = now_ms - self.active_ms.get(group, 0)
-            old = now_ms - self.model.last_commit_ms(group, cell) >= RETENTION_MS
+            old = now_ms - self.model.committed_since_ms(group, cell) >= RETENTION_MS
             reading = [member for member in self.living(group) if member.healthy and cell[0] in member.topics]
             if (group in self.active_ms and quiet_ms >= RETENTION_MS) or (old and not reading):
                 self.model.step(group, cell, now_ms, delete=True)
