@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from broker.groups import Groups
     from broker.loggers import BrokerLoggers
     from broker.producer_ids import ProducerIds
+    from broker.share.data_path import ShareDataPath
     from broker.share_state import ShareState
     from replication.controller.controller import Controller
     from replication.metadata.image import ClusterImage, ImageHolder
@@ -38,6 +39,7 @@ class BrokerContext:
     loggers: BrokerLoggers
     groups: Groups
     share_state: ShareState
+    share_data: ShareDataPath
 
     @property
     def image(self) -> ClusterImage:

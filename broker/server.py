@@ -32,6 +32,7 @@ from broker.net.idle import IdleSweep
 from broker.net.limits import ConnectionLimits
 from broker.net.listener import Listener
 from broker.producer_ids import ProducerIds
+from broker.share.data_path import ShareDataPath
 from broker.share_state import ShareState
 from broker.upkeep import Upkeep
 from protocol.api_keys import ApiKey
@@ -89,6 +90,7 @@ class Broker:
         self._store: SqliteStore | None = None
         self._groups: Groups | None = None
         self._share_state: ShareState | None = None
+        self._share_data: ShareDataPath | None = None
         self._listeners: list[Listener] = []
         self.hub = Hub(
             env,
@@ -232,6 +234,8 @@ class Broker:
         )
         self._groups = Groups(env, config, holder, controller, replicas, self.hub.turn)
         self._share_state = ShareState(env, config, holder, controller, replicas, self.hub.turn)
+        self._share_data = ShareDataPath(env, config, replicas, self._share_state.persister)
+        self.hub.departures.append(self._share_data.connection_gone)
         context = BrokerContext(
             env=env,
             config=config,
@@ -244,6 +248,7 @@ class Broker:
             loggers=BrokerLoggers(),
             groups=self._groups,
             share_state=self._share_state,
+            share_data=self._share_data,
         )
         sessions = FetchSessions(
             replicas.wanted_partition,
@@ -274,6 +279,8 @@ class Broker:
         self._stalls.stop()
         log.info("The event loop was held up for at most %d ms", self._stalls.take() * 1000)
         self.hub.turn.flush()
+        if self._share_data is not None:
+            self._share_data.close()
         if self._groups is not None and self._share_state is not None:
             self._groups.close()
             self._share_state.close()

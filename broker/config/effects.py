@@ -20,7 +20,9 @@ EFFECTIVE: Final = words(
     group.consumer.regex.refresh.interval.ms group.consumer.session.timeout.ms
     group.coordinator.rebalance.protocols
     group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size
-    group.min.session.timeout.ms inter.broker.listener.name listener.security.protocol.map listeners
+    group.min.session.timeout.ms group.share.delivery.count.limit group.share.max.share.sessions
+    group.share.partition.max.record.locks group.share.record.lock.duration.ms
+    inter.broker.listener.name listener.security.protocol.map listeners
     log.cleanup.policy log.dir log.dirs log.flush.interval.messages
     log.flush.offset.checkpoint.interval.ms log.flush.start.offset.checkpoint.interval.ms
     log.index.interval.bytes log.index.size.max.bytes log.message.downconversion.enable

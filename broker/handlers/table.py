@@ -81,6 +81,8 @@ LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {
     ApiKey.OFFSET_DELETE: ("offset_delete", 0, 0),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ("consumer_group_heartbeat", 0, 1),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ("consumer_group_describe", 0, 1),
+    ApiKey.SHARE_FETCH: ("share_fetch", 1, 2),
+    ApiKey.SHARE_ACKNOWLEDGE: ("share_acknowledge", 1, 2),
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: ("initialize_share_group_state", 0, 0),
     ApiKey.READ_SHARE_GROUP_STATE: ("read_share_group_state", 0, 0),
     ApiKey.WRITE_SHARE_GROUP_STATE: ("write_share_group_state", 0, 1),

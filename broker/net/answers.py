@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from protocol import messages as m
 from protocol.headers import encode_response_header
+from runtime.files import Buffer, FileRegion
+
+
+class FramedAnswer:
+    """An answer that its handler has framed itself, because parts of it are slices of files."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[Buffer | FileRegion]) -> None:
+        self.parts = parts
 
 
 def frame_answer(api_key: int, version: int, correlation_id: int, response: m.Message) -> bytes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.handlers.later import Later
 from broker.handlers.request import Request
-from broker.net.answers import frame_answer
+from broker.net.answers import FramedAnswer, frame_answer
 from broker.net.big_bodies import BIG_BODY_BYTES, BigBodies
 from broker.net.failures import failure_answer
 from broker.net.frame_size import GENERAL_BYTES_MAX, ONLY_PRODUCE
@@ -26,6 +26,7 @@ from protocol import messages as m
 from protocol.api_keys import ApiKey, api_name
 from protocol.errors import ErrorCode, MalformedMessage
 from protocol.headers import RequestHeader, decode_request_header
+from runtime.files import FileRegion
 
 if TYPE_CHECKING:
     from broker.context import BrokerContext
@@ -180,6 +181,7 @@ class Dispatcher:
             listener_name=connection.listener.name,
             peer_ip=connection.peer_ip,
             peer_port=connection.peer_port,
+            connection=connection,
         )
 
     def _in_task(
@@ -238,6 +240,14 @@ class Dispatcher:
 
     def _answer(self, connection: Connection, header: RequestHeader, body: Any, response: Any) -> None:
         if connection.closed:
+            return
+        if isinstance(response, FramedAnswer):
+            for part in response.parts:
+                if isinstance(part, FileRegion):
+                    connection.regions = True
+                else:
+                    connection.held_bytes += len(part)
+            connection.out += response.parts
             return
         try:
             answer = frame_answer(header.api_key, header.api_version, header.correlation_id, response)

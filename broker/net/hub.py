@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.net.costly import CostlyTurns
@@ -39,6 +40,7 @@ class Hub:
         "connections",
         "costly_turns",
         "deadlines",
+        "departures",
         "dispatcher",
         "env",
         "generation",
@@ -73,6 +75,7 @@ class Hub:
         self.serving = False  # frames of a connection lie in the shared buffer: no other may use it
         self.tick = 0  # raised by the idle sweep; connections note the tick they last heard something in
         self.connections: dict[Connection, None] = {}
+        self.departures: list[Callable[[object], None]] = []  # hear of each connection that is gone
         self.dispatcher: Dispatcher
 
     def forget_shapes(self) -> None:

@@ -81,3 +81,5 @@ class Listener:
         if connection in self._hub.connections:
             del self._hub.connections[connection]
             self._hub.limits.release(connection.peer_ip)
+        for tell in self._hub.departures:
+            tell(connection)

@@ -94,6 +94,7 @@ class NetBroker(HandlerBroker):
         ctx = self.ctx
         self.hub = Hub(ctx.env, ConnectionLimits(UNLIMITED, UNLIMITED, {}), self.max_frame_bytes)
         self.hub.worked = float  # no request counts as costly, however slow the machine
+        self.hub.departures.append(ctx.share_data.connection_gone)
         ctx.replicas.on_change(self.hub.forget_shapes)
         self.sessions = FetchSessions(ctx.replicas.wanted_partition, ctx.env.random)
         self.table = dict(HANDLERS)
