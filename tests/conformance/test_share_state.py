@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from coordinator.placement import partition_for
+from coordinator.share.records import ShareKey, read_key, read_snapshot, read_update, record_type
 from protocol import messages as m
+from protocol.records.batch import batches, records
 from protocol.uuids import uuid_to_text
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
@@ -88,8 +91,8 @@ class Share:
         [result] = self._send(cls, "ReadStateSummaryData", version, data, **fields)
         return result
 
-    def batches(self) -> list[tuple[int, int, int, int]]:
-        found = self.read()
+    def batches(self, leader_epoch: int = 0) -> list[tuple[int, int, int, int]]:
+        found = self.read(leader_epoch)
         assert found.error_code == 0, found
         return [
             (each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
@@ -350,3 +353,86 @@ def test_several_partitions_in_one_request(share: Share) -> None:
     assert sorted((each.partition, each.error_code) for each in result.partitions) == [(0, 0), (1, 0), (2, 3)]
     assert share.read().start_offset == 3
     assert share.read(partition=1).start_offset == 2
+
+
+def log_of(share: Share) -> list[tuple[str, Any]]:
+    """The records of partition 0 of the test's topic: kind and value, without the time."""
+    key = ShareKey(share.group, share.topic_id, 0)
+    place = partition_for(share.key(), 50)
+    answer = share.wire.fetch(STATE_TOPIC, 0, place, partition_max_bytes=1 << 24)
+    assert answer.error_code == 0
+    found: list[tuple[str, Any]] = []
+    for record in (each for at, _ in batches(answer.records) for each in records(answer.records, at)):
+        assert record.key is not None
+        if read_key(record.key) != key:
+            continue
+        if record.value is None:
+            found.append(("tombstone", record_type(record.key)))
+        elif record_type(record.key) == 1:
+            found.append(("update", read_update(record.value)))
+        else:
+            snapshot = read_snapshot(record.value)
+            assert snapshot is not None
+            assert snapshot.create_timestamp == snapshot.write_timestamp > 1_700_000_000_000
+            snapshot.create_timestamp = snapshot.write_timestamp = 0
+            found.append(("snapshot", snapshot))
+    return found
+
+
+def test_the_records(share: Share) -> None:
+    share.initialize(state_epoch=2, start=5)
+    share.read(leader_epoch=1)
+    share.write((5, 6, 2, 1), (5, 9, 0, 1), (3, 4, 2, 1), leader_epoch=3, state_epoch=4, start=5, complete=2)
+    share.write((7, 7, 4, 5), leader_epoch=1, state_epoch=2, start=6, version=0)
+    share.initialize(state_epoch=2, start=-1)
+    share.delete()
+    update, snapshot = m.ShareUpdateValue, m.ShareSnapshotValue
+    batch = update.StateBatch
+    assert log_of(share) == [
+        ("snapshot", snapshot(state_epoch=2, start_offset=5, delivery_complete_count=0)),
+        ("update", update(leader_epoch=1, start_offset=5, delivery_complete_count=0)),
+        (
+            "update",
+            update(
+                leader_epoch=1,
+                start_offset=5,
+                delivery_complete_count=2,
+                state_batches=[
+                    batch(first_offset=5, last_offset=6, delivery_state=2, delivery_count=1),
+                    batch(first_offset=7, last_offset=9, delivery_state=0, delivery_count=1),
+                ],
+            ),
+        ),
+        (
+            "update",
+            update(
+                leader_epoch=1,
+                start_offset=6,
+                state_batches=[batch(first_offset=7, last_offset=7, delivery_state=4, delivery_count=5)],
+            ),
+        ),
+        ("snapshot", snapshot(snapshot_epoch=1, state_epoch=2, start_offset=-1)),
+        ("tombstone", 0),
+    ]
+
+
+def test_a_snapshot_after_five_hundred_updates(share: Share) -> None:
+    share.initialize()
+    share.read(leader_epoch=1)
+    for offset in range(399):
+        assert share.write((offset, offset, 2, 1), leader_epoch=1).error_code == 0
+    share.initialize()  # does not begin the count anew
+    for offset in range(102):
+        share.write((offset, offset, 2, 1), leader_epoch=1)
+    log = log_of(share)
+    assert [kind for kind, _ in log] == [
+        *["snapshot", *["update"] * 400],
+        *["snapshot", *["update"] * 100],
+        *["snapshot", "update"],
+    ]
+    first, second = log[401][1], log[502][1]
+    assert (first.snapshot_epoch, first.state_batches) == (1, [])
+    assert (second.snapshot_epoch, second.leader_epoch) == (2, 0)
+    assert [(each.first_offset, each.last_offset) for each in second.state_batches] == [(0, 100)]
+    assert log[-1][1].snapshot_epoch == 2
+    assert share.batches(leader_epoch=1) == [(0, 101, 2, 1)]
