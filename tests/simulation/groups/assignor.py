@@ -6,6 +6,7 @@ still owns, so that it moves one rebalance later.
 
 from __future__ import annotations
 
+from coordinator.ports import TopicFacts
 from protocol import messages as m
 
 TOPICS = {"a": 4, "b": 2, "c": 3}
@@ -61,3 +62,38 @@ def assign(metadata: dict[str, bytes], protocol: str) -> tuple[dict[str, bytes],
 
 def _of(places: frozenset[Place], topic: str) -> list[int]:
     return sorted(number for name, number in places if name == topic)
+
+
+def topic_id(topic: str) -> bytes:
+    """Ids of topics follow from their names here."""
+    return topic.encode() * 16
+
+
+def place_of(of_topic: bytes, partition: int) -> Place:
+    """A partition by its topic's id."""
+    return of_topic[:1].decode(), partition
+
+
+def by_id(places: frozenset[Place]) -> dict[bytes, list[int]]:
+    """Partitions by their topics' ids."""
+    return {topic_id(name): _of(places, name) for name in TOPICS if _of(places, name)}
+
+
+class FixedTopics:
+    """The topics of the cluster; see `ports.Topics`."""
+
+    def version(self) -> object:
+        return TOPICS
+
+    def names_version(self) -> int:
+        return 0
+
+    def topic(self, name: str) -> TopicFacts | None:
+        return TopicFacts(name, topic_id(name), TOPICS[name]) if name in TOPICS else None
+
+    def name_of(self, of_topic: bytes) -> str | None:
+        name = of_topic[:1].decode()
+        return name if name in TOPICS else None
+
+    def names(self) -> list[str]:
+        return list(TOPICS)

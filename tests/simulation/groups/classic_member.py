@@ -1,8 +1,7 @@
 """A consumer of the classic protocol, as real clients behave: joins, heartbeats, commits, and recovers.
 
-`healthy` means that it answers in time: it was not frozen since a coordinator last confirmed its place, and
-nobody has taken its instance id or removed it. What a healthy member must never see is asserted here: to be
-told that it is unknown, or of another generation, while its coordinator has not changed.
+What a healthy member must never see is asserted here and in `Member`: to be told that it is unknown, or of
+another generation, while its coordinator has not changed.
 """
 
 from __future__ import annotations
@@ -11,79 +10,40 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from coordinator.group.classic import events as ev
-from coordinator.group.manager import Committer
 from protocol.errors import ErrorCode as E
 from tests.simulation.groups.assignor import COOPERATIVE, Place, assign, assigned_places, subscription
-from tests.simulation.groups.cluster import NO_VIEW, Broker, Ended, Reply, Tell
+from tests.simulation.groups.cluster import Broker, Ended, Reply, Tell
+from tests.simulation.groups.member import FIND_AGAIN, HEARTBEAT_MS, REBALANCE_MS, REMOVED, SESSION_MS, Member
 from tests.simulation.virtual_time import Pause
 
 if TYPE_CHECKING:
     from tests.simulation.groups.world import World
 
-SESSION_MS, REBALANCE_MS, HEARTBEAT_MS = 10_000, 30_000, 3000
-FIND_AGAIN = (
-    E.COORDINATOR_NOT_AVAILABLE, E.NOT_COORDINATOR, E.COORDINATOR_LOAD_IN_PROGRESS, E.NETWORK_EXCEPTION,
-)  # fmt: skip
 JOIN_VERSIONS, SYNC_VERSION, BEAT_VERSION, LEAVE_VERSION = (3, 5, 9), 5, 4, 5
 
 
-class ClassicMember:
-    """One process. `run` is its life; it ends by `crash`, by `leaving`, or because it was fenced."""
+class ClassicMember(Member):
+    """See `Member`."""
 
     def __init__(
-        self, world: World, group: str, name: str, topics: tuple[str, ...], protocols: tuple[str, ...],
-        instance_id: str | None,
+        self, world: World, group: str, name: str, topics: tuple[str, ...], instance_id: str | None,
+        protocols: tuple[str, ...],
     ) -> None:  # fmt: skip
-        self.world, self.group, self.name, self.topics = world, group, name, topics
-        self.protocols, self.instance_id = protocols, instance_id
-        self.cooperative = COOPERATIVE in protocols
+        super().__init__(world, group, name, topics, instance_id)
+        self.protocols, self.cooperative = protocols, COOPERATIVE in protocols
         self.join_version = world.random.choice(JOIN_VERSIONS if instance_id is None else JOIN_VERSIONS[1:])
-        self.alive, self.leaving = True, False
-        self.suspect, self.suspect_since_ms = False, 0  # may have been removed or replaced with good reason
-        self.rejoins = False  # somebody wants it to join again
-        self.frozen_until_ms = 0
-        self.member_id, self.generation = "", -1
-        self.recorded = False  # a coordinator has said that a record with this id is committed
-        self.view, self.known_since_ms = (
-            NO_VIEW,
-            0,
-        )  # the view that last knew this id
-        self.owned: frozenset[Place] = frozenset()
-        self.stable = False
-        self._broker: Broker | None = None
 
-    @property
-    def healthy(self) -> bool:
-        return self.alive and not self.suspect
-
-    def doubt(self) -> None:
-        """From now on it may be gone from the group, until a coordinator confirms its place."""
-        self.suspect, self.suspect_since_ms = True, self.world.now_ms
-
-    def freeze(self, duration_ms: int) -> None:
-        """Neither send nor read anything for a while, as in a long garbage collection."""
-        self.frozen_until_ms = self.world.now_ms + duration_ms
-        self.doubt()
-
-    def crash(self) -> None:
-        self.alive, self.stable, self.owned = False, False, frozenset()
-
-    # -- its life
-
-    async def run(self) -> None:
-        try:
-            while not self.leaving:
-                if await self._join() and await self._sync():
-                    await self._stay()
-            await self._leave()
-        except Ended:
-            self.crash()
+    async def live(self) -> None:
+        while not self.leaving:
+            if await self._join() and await self._sync():
+                await self._stay()
+        await self._leave()
 
     async def _join(self) -> bool:
         """One JoinGroup; true once it is in a generation."""
         self.stable = False
         if not self.cooperative:
-            self._own(frozenset())
+            self.own(frozenset())
         metadata = subscription(self.topics, self.owned, self.generation)
         protocols = tuple((name, metadata) for name in self.protocols)
         member_id, version, instance = self.member_id, self.join_version, self.instance_id
@@ -124,18 +84,16 @@ class ClassicMember:
             await self._back_off(reply)
             return False
         self.recorded = True
-        self._confirmed(reply)
+        self.confirmed(reply)
         places = assigned_places(bytes(reply.told.assignment))
-        self.world.assigned(self, places)
+        self.world.assigned(self, places, fixed=True)
         return await self._take_over(places)
 
     async def _take_over(self, places: frozenset[Place]) -> bool:
         """Own what was assigned; a cooperative member that loses something joins again at once."""
         lost, self.stable = self.owned - places, True
-        self._own(places)
-        if places and self.world.chance(300):
-            await self.world.fetch(self.group, sorted(places), await self._find())
-            await self._wake()
+        self.own(places)
+        await self.fetch()
         return not (self.cooperative and lost)
 
     async def _stay(self) -> None:
@@ -146,7 +104,7 @@ class ClassicMember:
         beat_at_ms = self.world.now_ms + HEARTBEAT_MS
         while not self.leaving:
             await Pause(self.world.random.randrange(300, 1200))
-            await self._wake()
+            await self.wake()
             if self.world.now_ms >= beat_at_ms:
                 beat_at_ms = self.world.now_ms + HEARTBEAT_MS
                 if not await self._beat() or self._incomplete or self.rejoins:
@@ -163,46 +121,35 @@ class ClassicMember:
         if reply.told is E.COORDINATOR_LOAD_IN_PROGRESS:  # which clients are not told: NONE
             return True
         if self._went_well(reply):
-            self._confirmed(reply)
+            self.confirmed(reply)
             return True
-        return self._error(reply) in FIND_AGAIN
+        return self.error_of(reply) in FIND_AGAIN
 
     async def _commit(self) -> bool:
-        cells = self.world.some(sorted(self.owned))
-        committer = Committer(self.member_id, self.instance_id, self.generation)
-        reply = await self.world.commit(self.group, cells, await self._find(), committer)
-        await self._wake()
+        reply = await self.commit()
         if self._went_well(reply):  # which says nothing of now: the answer has waited for the log
             return True
-        return self._error(reply) in (E.REBALANCE_IN_PROGRESS, E.UNKNOWN_SERVER_ERROR, *FIND_AGAIN)
+        return self.error_of(reply) in (E.REBALANCE_IN_PROGRESS, E.UNKNOWN_SERVER_ERROR, *FIND_AGAIN)
 
     async def _leave(self) -> None:
         def event(token: int) -> ev.LeaveGroup:
             return ev.LeaveGroup(token, LEAVE_VERSION, (ev.LeavingMember(self.member_id, self.instance_id),))
 
-        self._own(frozenset())
+        self.own(frozenset())
         self.doubt()
         await self._call(event)
         self.crash()
 
     # -- what it is told
 
-    def _error(self, reply: Reply) -> E:
-        if isinstance(reply.told, E):
-            return reply.told
-        return E.NONE if isinstance(reply.told, list) else E(reply.told.error_code)
-
     def _went_well(self, reply: Reply) -> bool:
-        error = self._error(reply)
+        error = self.error_of(reply)
         if error is E.NONE:
             return True
         if error is E.MEMBER_ID_REQUIRED:
             self._new_id(reply.told.member_id, reply)
-        elif error in (E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND):
-            excused = not self.recorded and (
-                self.view != reply.view or self.world.deleted_ms[self.group] >= self.known_since_ms
-            )
-            assert self.suspect or excused, f"{self} was removed though it sent heartbeats in time"
+        elif error in REMOVED:
+            self.check_removed(reply)
             self._forget()
         elif error is E.FENCED_INSTANCE_ID:
             # A new id that was not recorded is lost in a failover: then the instance has its old one again.
@@ -212,64 +159,29 @@ class ClassicMember:
         elif error is E.ILLEGAL_GENERATION:
             assert self.suspect or self.view != reply.view, f"{self} was left behind in its generation"
             self.generation = -1
-            self._own(frozenset())
+            self.own(frozenset())
         elif error is E.GROUP_MAX_SIZE_REACHED:
             raise Ended
         elif error in FIND_AGAIN or error is E.UNKNOWN_SERVER_ERROR:
-            self._broker = None
+            self.find_again()
         else:
             assert error is E.REBALANCE_IN_PROGRESS, f"{self} was told {error.name}"
         return False
 
     async def _back_off(self, reply: Reply) -> None:
-        if self._error(reply) in FIND_AGAIN:
+        if self.error_of(reply) in FIND_AGAIN:
             await Pause(100)
 
     def _new_id(self, member_id: str, reply: Reply) -> None:
         self.member_id, self.recorded = member_id, False
         self.view, self.known_since_ms = reply.view, reply.answered_ms
 
-    def _confirmed(self, reply: Reply) -> None:
-        """It was a member when this was answered."""
-        self.view = reply.view
-        if reply.answered_ms > max(self.suspect_since_ms, self.frozen_until_ms):
-            self.suspect = False
-            if self.recorded:
-                self.world.active_ms[self.group] = self.world.now_ms
-            self.world.check_owners(self)
-
     def _forget(self) -> None:
         self.member_id, self.generation, self.recorded = "", -1, False
-        self._own(frozenset())
-
-    def _own(self, places: frozenset[Place]) -> None:
-        self.owned = places
-        self.world.check_owners(self)
-
-    # -- the way to a coordinator
+        self.own(frozenset())
 
     async def _call(self, event: Callable[[int], ev.Request]) -> Reply:
         def ask(broker: Broker, tell: Tell) -> None:
             broker.manager.handle(self.group, event, tell)
 
-        reply = await self.world.send(await self._find(), self.group, ask)
-        await self._wake()
-        return reply
-
-    async def _find(self) -> Broker:
-        await self._wake()
-        while self._broker is None or not self._broker.alive:
-            self._broker = self.world.cluster.coordinator(self.group)
-            await Pause(100 if self._broker is None else 1)
-            await self._wake()
-        return self._broker
-
-    async def _wake(self) -> None:
-        """Go on once it is not frozen. Raises Ended if it has crashed."""
-        while self.alive and self.world.now_ms < self.frozen_until_ms:
-            await Pause(self.frozen_until_ms - self.world.now_ms)
-        if not self.alive:
-            raise Ended
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.member_id or 'no id'}, generation {self.generation}) of {self.group}"
+        return await self.send(ask)

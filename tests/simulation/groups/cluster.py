@@ -13,7 +13,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from coordinator.group.classic import events as ev
 from coordinator.group.manager import GroupManager
 from coordinator.group.shard import ShardSettings
 from coordinator.placement import partition_for
@@ -115,7 +114,7 @@ class Cluster:
         scheduler: Scheduler,
         random: Random,
         log: SimulatedLog,
-        settings: ev.GroupSettings,
+        settings: ShardSettings,
         brokers: int = 2,
     ) -> None:
         self.scheduler, self.log, self._random = scheduler, log, random
@@ -134,7 +133,7 @@ class Cluster:
 
     def make_shard(self, context: Context, life: int) -> WatchedShard:
         seed = b"%d.%d" % (life, self._random.randrange(1 << 30))
-        return WatchedShard(context, self.scheduler, SeededRandom(seed), ShardSettings(self._settings))
+        return WatchedShard(context, self.scheduler, SeededRandom(seed), self._settings)
 
     def partition_of(self, group: str) -> int:
         return partition_for(group, self.partition_count)

@@ -13,7 +13,7 @@ from coordinator.group.classic import events as ev
 from coordinator.group.classic.group import ClassicGroup
 from coordinator.group.classic.states import GroupState
 from coordinator.group.shard import GroupShard, ShardSettings
-from coordinator.journal import Journal
+from coordinator.journal import Journal, JournaledTable
 from coordinator.loader import Replay
 from coordinator.runtime import Context
 from coordinator.timer import KeyedTimers
@@ -56,7 +56,11 @@ def check_replayed(live: WatchedShard, log: bytes) -> int:
     for table in ("committed", "pending", "producers"):
         now, then = (sorted(getattr(shard.offsets, table).items()) for shard in (live, again))
         assert now == then, f"{table} offsets differ: live {now}, replayed {then}"
-    compared = 0
+    for name, table in vars(live.consumer.tables).items():
+        if isinstance(table, JournaledTable):
+            now, then = sorted(table.items()), sorted(getattr(again.consumer.tables, name).items())
+            assert now == then, f"{name} of consumer groups differ: live {now}, replayed {then}"
+    compared = len(live.consumer.group_ids())
     for name in sorted(live.groups.keys() | again.groups.keys()):
         group, other = live.groups.get(name), again.groups.get(name)
         if name in live.unsettled or (group is not None and not _is_settled(group)):

@@ -11,17 +11,20 @@ from collections.abc import Callable
 from coordinator.group.classic import events as ev
 from coordinator.group.manager import Committer
 from coordinator.result import Producer
+from coordinator.runtime import State
 from tests.simulation.groups.assignor import COOPERATIVE, EAGER, TOPICS
 from tests.simulation.groups.classic_member import ClassicMember
 from tests.simulation.groups.cluster import Broker, Tell
+from tests.simulation.groups.consumer_member import ConsumerMember
 from tests.simulation.groups.log import Trouble
+from tests.simulation.groups.member import Member
 from tests.simulation.groups.offset_model import Cell
 from tests.simulation.groups.replayed import check_replayed
-from tests.simulation.groups.world import World
+from tests.simulation.groups.world import World, shard_settings
 from tests.simulation.virtual_time import Pause
 
 STYLES = {"eager": (EAGER, "roundrobin"), "cooperative": (COOPERATIVE,)}
-GROUPS = ("eager-1", "eager-2", "cooperative-1", "cooperative-2")
+GROUPS = ("eager-1", "eager-2", "cooperative-1", "consumer-1", "consumer-2")
 SIMPLE = "simple"
 MEMBERS_MAX = 5
 CALM_MS = 90_000  # longer than a rebalance, a session and a write that takes too long
@@ -31,11 +34,8 @@ class Schedule:
     """One seed. `run` raises AssertionError where something does not hold."""
 
     def __init__(self, seed: int) -> None:
-        settings = ev.GroupSettings(initial_rebalance_delay_ms=(0, 3000)[seed % 2])
-        if seed % 5 == 0:
-            settings.max_size = 3
-        self.limit = settings.max_size
-        self.world = World(seed, settings=settings)
+        self.limit = 3 if seed % 5 == 0 else 2**31 - 1
+        self.world = World(seed, settings=shard_settings(self.limit, (0, 3000)[seed % 2]))
         self.random = self.world.random
         self._named = 0
         self._producers = 0
@@ -62,20 +62,27 @@ class Schedule:
 
     def join(self) -> None:
         group = self.random.choice(GROUPS)
-        if len(self.world.living(group)) < MEMBERS_MAX:
-            instance = f"{group}-i{self.random.randrange(3)}" if self.world.chance(350) else None
-            self._start(group, instance)
+        living = self.world.living(group)
+        if len(living) >= MEMBERS_MAX:
+            return
+        instance = f"{group}-i{self.random.randrange(3)}" if self.world.chance(350) else None
+        if group.startswith("consumer") and any(each.instance_id == instance for each in living):
+            instance = None  # the second one would wait until the first one has gone
+        self._start(group, instance)
 
     def _start(self, group: str, instance: str | None, topics: tuple[str, ...] | None = None) -> None:
         self._named += 1
-        protocols = list(STYLES[group.split("-")[0]])
-        self.random.shuffle(protocols)
         if topics is None:
             topics = self.random.choice((("a",), ("a", "b"), ("b",), ("a", "b")))
-        name = f"m{self._named}"
-        self.world.start(ClassicMember(self.world, group, name, topics, tuple(protocols), instance))
+        name, style = f"m{self._named}", group.split("-")[0]
+        if style == "consumer":
+            self.world.start(ConsumerMember(self.world, group, name, topics, instance))
+            return
+        protocols = list(STYLES[style])
+        self.random.shuffle(protocols)
+        self.world.start(ClassicMember(self.world, group, name, topics, instance, tuple(protocols)))
 
-    def _member(self, *, static: bool = False) -> ClassicMember | None:
+    def _member(self, *, static: bool = False) -> Member | None:
         chosen = [each for each in self.world.members if each.alive and (not static or each.instance_id)]
         return self.random.choice(chosen) if chosen else None
 
@@ -92,11 +99,15 @@ class Schedule:
             member.freeze(self.random.randrange(500, 40_000))
 
     def restart_static(self) -> None:
-        """A new process with the instance id of one that has just died, or still lives."""
-        if member := self._member(static=True):
-            if self.world.chance(700):
-                member.crash()
-            self._start(member.group, member.instance_id, member.topics)
+        """A new process with the instance id of one that has just ended, or, in a classic group, lives."""
+        member = self._member(static=True)
+        if member is None:
+            return
+        if isinstance(member, ConsumerMember) and self.world.chance(600):
+            member.leaving = member.comes_back = True
+        elif isinstance(member, ConsumerMember) or self.world.chance(700):
+            member.crash()
+        self._start(member.group, member.instance_id, member.topics)
 
     def remove_static(self) -> None:
         """An administrator removes a static member by its instance id."""
@@ -217,14 +228,8 @@ class Schedule:
             for group in shard.groups.values():
                 assert len(set(group.static_ids.values())) == len(group.static_ids)
         for group in GROUPS:
-            broker = self.world.cluster.coordinator(group)
-            if (
-                broker is not None
-                and broker.runtime.state(self.world.cluster.partition_of(group)).name == "ACTIVE"
-            ):
-                described = broker.manager.describe(group, 5)
-                ids = [member.member_id for member in described.members]
-                assert len(ids) == len(set(ids)), f"{group} shows a member twice"
+            if shown := self._shown(group):
+                assert len(shown[1]) == len(set(shown[1])), f"{group} shows a member twice"
 
     # -- the end
 
@@ -252,21 +257,28 @@ class Schedule:
         world.scheduler.run_for(1000)
         world.cluster.close()
 
-    def _check_rest(self, group: str) -> None:
-        living = self.world.living(group)
-        broker = self.world.cluster.coordinator(group)
-        assert broker is not None, "somebody leads it"
+    def _shown(self, group: str) -> tuple[str, list[str]] | None:
+        """State and member ids as an administrator sees them; None while nobody can tell."""
+        cluster = self.world.cluster
+        broker = cluster.coordinator(group)
+        if broker is None or broker.runtime.state(cluster.partition_of(group)) is not State.ACTIVE:
+            return None
+        if group.startswith("consumer"):
+            newer = broker.manager.consumer_describe(group)
+            return newer.group_state, sorted(member.member_id for member in newer.members)
         described = broker.manager.describe(group, 5)
-        if len(living) > self.limit:
-            assert len(described.members) == self.limit
-            return
-        shown = sorted(member.member_id for member in described.members)
-        assert shown == sorted(member.member_id for member in living), f"{group} shows {shown}"
+        return described.group_state, sorted(member.member_id for member in described.members)
+
+    def _check_rest(self, group: str) -> None:
+        living, shown = self.world.living(group), self._shown(group)
+        assert shown is not None, "somebody serves it"
+        state, members = shown
+        assert members == sorted(member.member_id for member in living), f"{group} shows {members}"
+        assert len(living) <= self.limit, f"{group} is larger than its limit"
         assert all(member.stable and member.healthy for member in living), [str(each) for each in living]
         if living:
-            wanted = {
-                (topic, number) for each in living for topic in each.topics for number in range(TOPICS[topic])
-            }
-            owned = [place for each in living for place in each.owned]
+            topics = dict.fromkeys(topic for member in living for topic in member.topics)
+            wanted = [(topic, number) for topic in topics for number in range(TOPICS[topic])]
+            owned = [place for member in living for place in member.owned]
             assert sorted(owned) == sorted(wanted), f"{group} owns {sorted(owned)}"
-            assert described.group_state == "Stable"
+            assert state == "Stable", f"{group} is {state}"

@@ -12,32 +12,52 @@ from random import Random
 from typing import Any, TypeVar
 
 from coordinator.group.classic import events as ev
-from coordinator.group.manager import Committer
+from coordinator.group.consumer.settings import ConsumerSettings
+from coordinator.group.manager import NO_READER, Committer
 from coordinator.group.offsets import Commit, Fetched
+from coordinator.group.shard import ShardSettings
 from coordinator.result import NO_PRODUCER, Producer
 from protocol.errors import ErrorCode as E
-from tests.simulation.groups.assignor import Place
-from tests.simulation.groups.classic_member import ClassicMember
+from tests.simulation.groups.assignor import FixedTopics, Place
 from tests.simulation.groups.cluster import GONE, NO_VIEW, RETENTION_MS, Ask, Broker, Cluster, Reply, Tell
 from tests.simulation.groups.log import SimulatedLog, Trouble
+from tests.simulation.groups.member import HEARTBEAT_MS, SESSION_MS, Member
 from tests.simulation.groups.offset_model import Cell, Fate, OffsetModel, Step
 from tests.simulation.virtual_time import Answer, Pause, Scheduler
 
 NO_TELLING = (E.COORDINATOR_NOT_AVAILABLE, E.NOT_COORDINATOR, E.UNKNOWN_SERVER_ERROR)
 """Errors after which a write may still be found in the log."""
 T = TypeVar("T")
+_GROUP_CONFIGS = {
+    "consumer.session.timeout.ms": SESSION_MS,
+    "consumer.heartbeat.interval.ms": HEARTBEAT_MS,
+    "consumer.assignment.interval.ms": 1000,
+}
+
+
+def shard_settings(max_size: int = 2**31 - 1, initial_delay_ms: int = 0) -> ShardSettings:
+    """The broker's settings in a run."""
+    return ShardSettings(
+        ev.GroupSettings(max_size=max_size, initial_rebalance_delay_ms=initial_delay_ms),
+        topics=FixedTopics(),
+        consumer=ConsumerSettings(
+            group_config=lambda group, name: _GROUP_CONFIGS[name],
+            max_size=max_size,
+            classic_max_size=max_size,
+        ),
+    )
 
 
 class World:
     """`random` decides everything that a run does."""
 
-    def __init__(self, seed: int, partition_count: int = 2, settings: ev.GroupSettings | None = None) -> None:
+    def __init__(self, seed: int, partition_count: int = 2, settings: ShardSettings | None = None) -> None:
         self.random = Random(seed)
         self.scheduler = Scheduler()
         self.log = SimulatedLog(self.scheduler, self.random, partition_count, Trouble())
-        self.cluster = Cluster(self.scheduler, self.random, self.log, settings or ev.GroupSettings())
+        self.cluster = Cluster(self.scheduler, self.random, self.log, settings or shard_settings())
         self.model = OffsetModel()
-        self.members: list[ClassicMember] = []
+        self.members: list[Member] = []
         self.loses_answers = 0
         self.active_ms: dict[str, int] = {}  # when a member of a recorded group was last confirmed
         self.deleted_ms: defaultdict[str, int] = defaultdict(lambda: -1)  # when deletion was last asked for
@@ -56,32 +76,33 @@ class World:
 
     # -- members
 
-    def start(self, member: ClassicMember) -> ClassicMember:
+    def start(self, member: Member) -> Member:
         self.members.append(member)
         self.scheduler.spawn(member.run())
         return member
 
-    def living(self, group: str) -> list[ClassicMember]:
+    def living(self, group: str) -> list[Member]:
         return [member for member in self.members if member.group == group and member.alive]
 
-    def takes_instance(self, member: ClassicMember) -> None:
+    def takes_instance(self, member: Member) -> None:
         """A process joins under an instance id: who had it before is fenced, now or soon."""
         for other in self.living(member.group):
             if other is not member and other.instance_id == member.instance_id:
                 other.doubt()
 
-    def assigned(self, member: ClassicMember, places: frozenset[Place]) -> None:
-        """No partition twice in a generation, and a member's own part never changes within one."""
+    def assigned(self, member: Member, places: frozenset[Place], *, fixed: bool) -> None:
+        """No partition twice in a generation. A classic member's own part never changes within one."""
         self.counts["assignments"] += 1
         parts = self.handed_out.setdefault((member.group, member.generation), {})
         who = member.instance_id or member.member_id
         before = parts.setdefault(who, places)
-        assert before == places, f"{member} had {sorted(before)}, now {sorted(places)} in one generation"
+        assert not fixed or before == places, f"{member} had {sorted(before)}, now {sorted(places)}"
+        parts[who] = before | places
         for other, taken in parts.items():
             both = sorted(places & taken)
             assert other == who or not both, f"{member} and {other} both own {both}"
 
-    def check_owners(self, member: ClassicMember) -> None:
+    def check_owners(self, member: Member) -> None:
         """Of members in good standing, one owns a partition, whatever their generations."""
         if not member.healthy:
             return
@@ -138,7 +159,10 @@ class World:
 
         return done
 
-    async def fetch(self, group: str, cells: list[Cell], broker: Broker, *, stable: bool = False) -> None:
+    async def fetch(
+        self, group: str, cells: list[Cell], broker: Broker, *, stable: bool = False,
+        reader: tuple[str | None, int] = NO_READER,
+    ) -> None:  # fmt: skip
         """OffsetFetch, checked where the broker leads the group when it handles it."""
 
         def ask(broker: Broker, tell: Tell) -> None:
@@ -154,7 +178,7 @@ class World:
                         self.model.fetched(group, cell, each.offset, before[cell])
                 tell(error)
 
-            broker.manager.fetch_offsets(group, cells, done, require_stable=stable)
+            broker.manager.fetch_offsets(group, cells, done, require_stable=stable, reader=reader)
 
         await self.send(broker, group, ask)
 
