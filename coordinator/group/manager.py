@@ -129,6 +129,13 @@ class GroupManager:
             self.partition_of(group_id), lambda shard: shard.consumer.described(group_id)
         )
 
+    def beat(self, group_id: str, event: ev.Heartbeat) -> ErrorCode | None:
+        """The short way of a Heartbeat; None: there is no classic group, take the long way through `handle`.
+
+        Raises CoordinatorError.
+        """
+        return self.runtime.read(self.partition_of(group_id), lambda shard: shard.beat(group_id, event))
+
     def commit_offsets(
         self,
         group_id: str,

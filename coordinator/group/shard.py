@@ -19,6 +19,7 @@ from coordinator.group.classic.commit import commit_seen
 from coordinator.group.classic.describe import subscribed_topics
 from coordinator.group.classic.effects import Outcome, Response, SetTimer
 from coordinator.group.classic.group import ClassicGroup
+from coordinator.group.classic.heartbeat import beat
 from coordinator.group.classic.machine import handle, handle_without_group
 from coordinator.group.classic.snapshot import group_record as group_state
 from coordinator.group.classic.snapshot import load_group, tombstone
@@ -179,6 +180,17 @@ class GroupShard:
                 return
             group = self.groups[group_id] = ClassicGroup(group_id, self._settings.groups, self._random)
         self._perform(group, handle(group, event, now_ms))
+
+    def beat(self, group_id: str, event: ev.Heartbeat) -> ErrorCode | None:
+        """A heartbeat to a classic group, answered at once; None where no such group is there."""
+        group = self.groups.get(group_id)
+        if group is None:
+            return None
+        out = Outcome()
+        error = beat(group, event, self._clock.now_ms(), out)
+        if out.timers:
+            self._perform(group, out)
+        return error
 
     def commit_seen(self, group: ClassicGroup, member_id: str) -> None:
         """A member's commit was accepted, which is a sign of life."""

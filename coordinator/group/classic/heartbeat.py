@@ -15,10 +15,11 @@ from protocol.errors import ErrorCode
 
 def heartbeat(group: ClassicGroup, event: Heartbeat, now_ms: int, out: Outcome) -> None:
     """Answer a heartbeat."""
-    out.reply(event.token, m.HeartbeatResponse(error_code=_beat(group, event, now_ms, out)))
+    out.reply(event.token, m.HeartbeatResponse(error_code=beat(group, event, now_ms, out)))
 
 
-def _beat(group: ClassicGroup, event: Heartbeat, now_ms: int, out: Outcome) -> ErrorCode:
+def beat(group: ClassicGroup, event: Heartbeat, now_ms: int, out: Outcome) -> ErrorCode:
+    """What a heartbeat is told; it has no reply in `out`."""
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     error = group.check_member(event.member_id, event.instance_id)
