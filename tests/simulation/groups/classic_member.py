@@ -127,7 +127,8 @@ class ClassicMember(Member):
 
     async def _commit(self) -> bool:
         reply = await self.commit()
-        if self._went_well(reply):  # which says nothing of now: the answer has waited for the log
+        if self._went_well(reply):
+            self.confirmed(reply)
             return True
         return self.error_of(reply) in (E.REBALANCE_IN_PROGRESS, E.UNKNOWN_SERVER_ERROR, *FIND_AGAIN)
 
@@ -174,7 +175,7 @@ class ClassicMember(Member):
 
     def _new_id(self, member_id: str, reply: Reply) -> None:
         self.member_id, self.recorded = member_id, False
-        self.view, self.known_since_ms = reply.view, reply.answered_ms
+        self.view, self.known_since_ms = reply.view, reply.handled_ms
 
     def _forget(self) -> None:
         self.member_id, self.generation, self.recorded = "", -1, False

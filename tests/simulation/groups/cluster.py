@@ -38,12 +38,12 @@ class Ended(Exception):
 
 
 class Reply:
-    """What came back: a response, or an ErrorCode; when it was answered, and from which view of the log."""
+    """What came back: a response, or an ErrorCode; when it was handled, and from which view of the log."""
 
-    __slots__ = ("answered_ms", "told", "view")
+    __slots__ = ("handled_ms", "told", "view")
 
-    def __init__(self, told: Any, answered_ms: int, view: int) -> None:
-        self.told, self.answered_ms, self.view = told, answered_ms, view
+    def __init__(self, told: Any, handled_ms: int, view: int) -> None:
+        self.told, self.handled_ms, self.view = told, handled_ms, view
 
 
 class Broker:
@@ -81,6 +81,7 @@ class Broker:
     def receive(self, group: str, ask: Ask, answer: Answer) -> None:
         """Take a request; `answer` gets a Reply."""
         number = self._asked = self._asked + 1
+        handled_ms = self.cluster.scheduler.now_ms()
         self.waiting[number] = answer
 
         def tell(told: Any) -> None:
@@ -88,7 +89,7 @@ class Broker:
                 return
             assert number in self.waiting, f"a request was answered twice, now with {told}"
             del self.waiting[number]
-            answer.set(Reply(told, self.cluster.scheduler.now_ms(), self._view(group)))
+            answer.set(Reply(told, handled_ms, self._view(group)))
 
         try:
             ask(self, tell)

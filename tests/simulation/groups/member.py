@@ -77,9 +77,9 @@ class Member:
         return E.NONE if isinstance(reply.told, list) else E(reply.told.error_code)
 
     def confirmed(self, reply: Reply) -> None:
-        """It was a member when this was answered."""
+        """It was a member when this was handled."""
         self.view = reply.view
-        if reply.answered_ms > max(self.suspect_since_ms, self.frozen_until_ms):
+        if reply.handled_ms > max(self.suspect_since_ms, self.frozen_until_ms):
             self.suspect = False
             if self.recorded:
                 self.world.active_ms[self.group] = self.world.now_ms

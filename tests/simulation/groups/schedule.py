@@ -103,10 +103,12 @@ class Schedule:
         member = self._member(static=True)
         if member is None:
             return
-        if isinstance(member, ConsumerMember) and self.world.chance(600):
-            member.leaving = member.comes_back = True
-        elif isinstance(member, ConsumerMember) or self.world.chance(700):
-            member.crash()
+        for each in self.world.living(member.group):
+            if each.instance_id == member.instance_id:
+                if isinstance(each, ConsumerMember) and self.world.chance(600):
+                    each.leaving = each.comes_back = True
+                elif isinstance(each, ConsumerMember) or self.world.chance(700):
+                    each.crash()
         self._start(member.group, member.instance_id, member.topics)
 
     def remove_static(self) -> None:

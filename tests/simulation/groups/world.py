@@ -124,7 +124,7 @@ class World:
         reply: Reply = await answer
         await Pause(self.random.randrange(1, 40))
         if self.random.randrange(1000) < self.loses_answers:
-            return Reply(GONE, reply.answered_ms, reply.view)
+            return Reply(GONE, reply.handled_ms, reply.view)
         return reply
 
     async def commit(
