@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import click
 
 from ottla.cli.options import ToolFailed
+from ottla.cli.record_decoders import SHARE_GROUP_STATE, Decoder, coordinator_decoder
 from ottla.version import __version__
 from protocol.errors import InvalidRecords
 from protocol.records.batch import Record
@@ -40,6 +41,9 @@ MAX_BYTES = 0x7FFFFFFF
 @click.option(
     "--verify-index-only", is_flag=True, help="Compare index files with their logs, print findings only."
 )
+@click.option(
+    "--share-group-state-decoder", is_flag=True, help="Print records as those of __share_group_state."
+)
 @click.option("--max-message-size", type=int, hidden=True)
 @click.version_option(__version__, message="%(version)s")
 def command(
@@ -50,12 +54,15 @@ def command(
     max_bytes: int,
     index_sanity_check: bool,
     verify_index_only: bool,
+    share_group_state_decoder: bool,
     max_message_size: int | None,
 ) -> None:
     """Print the content of segment files: .log, .index, .timeindex, .txnindex and .snapshot."""
     if not files:
         raise ToolFailed('Missing required argument "[files]"')
-    printer = Printer(deep_iteration or print_data_log, print_data_log, skip_record_metadata, max_bytes)
+    decoder = coordinator_decoder(SHARE_GROUP_STATE) if share_group_state_decoder else plain_text
+    content = print_data_log or decoder is not plain_text
+    printer = Printer(deep_iteration or content, content, skip_record_metadata, max_bytes, decoder)
     findings = Findings()
     for path in files.split(","):
         click.echo(f"Dumping {path}")
@@ -80,12 +87,13 @@ def command(
 class Printer:
     """Prints one file after another."""
 
-    def __init__(self, deep: bool, content: bool, bare: bool, max_bytes: int) -> None:
+    def __init__(self, deep: bool, content: bool, bare: bool, max_bytes: int, decoder: Decoder) -> None:
         self._files = OsFileSystem()
         self._deep = deep
         self._content = content
         self._bare = bare
         self._max_bytes = max_bytes
+        self._decoder = decoder
 
     def log(self, path: str) -> None:
         """A .log file: its batches, and their records where asked for."""
@@ -152,11 +160,11 @@ class Printer:
             if checks and not self._bare:
                 parts.append(checks[number])
             if self._content and not batch.facts.control:
-                parts += [
-                    f"{name}: {content.decode(errors='replace')}"
-                    for name, content in (("key", record.key), ("payload", record.value))
-                    if content is not None
-                ]
+                key, payload = self._decoder(record)
+                if key is not None:
+                    parts.append(f"key: {key}")
+                if payload is not None:
+                    parts.append(f"payload: {payload}")
             click.echo("| " + " ".join(parts) if parts else "")
 
 
@@ -192,6 +200,15 @@ class Findings:
                     click.echo(f"{title}{path}", err=True)
                 for pair in pairs:
                     click.echo(line.format(*pair), err=True)
+
+
+def plain_text(record: Record) -> tuple[str | None, str | None]:
+    """The decoder for keys and values that are text."""
+    key, value = record.key, record.value
+    return (
+        None if key is None else key.decode(errors="replace"),
+        None if value is None else value.decode(errors="replace"),
+    )
 
 
 def batch_line(batch: DumpedBatch) -> str:

@@ -1,0 +1,75 @@
+"""What the decoders of `ottla dump-log` make of a record: a text for its key and one for its value.
+
+Records of the coordinators' topics begin with an i16 in key and value, type and version; they are shown as
+JSON. A type that is not known, or bytes that do not parse, make one line instead and the dump goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from struct import Struct
+from struct import error as StructError
+from typing import Any, Final
+
+from ottla.message_json import as_json, json_text
+from protocol import messages as m
+from protocol.errors import MalformedMessage
+from protocol.records.batch import Record
+
+Decoder = Callable[[Record], tuple[str | None, str | None]]
+
+SHARE_GROUP_STATE: Final = {0: "ShareSnapshot", 1: "ShareUpdate"}
+"""The records of __share_group_state by type."""
+
+DELETED: Final = "<DELETE>"
+_I16: Final = Struct(">h")
+
+
+def coordinator_decoder(names: Mapping[int, str]) -> Decoder:
+    """The decoder of a topic whose records have these names, before "Key" and "Value", by type."""
+
+    def decode(record: Record) -> tuple[str | None, str | None]:
+        if record.key is None:
+            raise ValueError(
+                f"Failed to decode message at offset {record.offset} using the specified decoder "
+                "(message had a missing key)"
+            )
+        try:
+            kind = _number(record.key, "key")
+            name = names.get(kind)
+            if name is None:
+                return f"Unknown record type {kind} at offset {record.offset}, skipping.", None
+            key = _read(f"{name}Key", 0, record.key, "key")
+            payload = DELETED if record.value is None else _value(f"{name}Value", kind, record.value)
+        except ValueError as error:
+            return f"Error at offset {record.offset}, skipping. {error}", None
+        return json_text({"type": str(kind), "data": key}), payload
+
+    return decode
+
+
+def _value(name: str, kind: int, value: bytes) -> str:
+    version = _number(value, "value")
+    cls: type[m.Message] = getattr(m, name)
+    if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:
+        raise ValueError(f"Found an unknown record version {version} for {kind} type")
+    return json_text({"version": str(version), "data": _read(name, version, value, "value")})
+
+
+def _read(name: str, version: int, data: bytes, what: str) -> dict[str, Any]:
+    cls: type[m.Message] = getattr(m, name)
+    try:
+        read, _ = cls.decode(version, data, _I16.size)
+    except MalformedMessage as error:
+        raise ValueError(
+            f"Could not read record with version {version} from {what}'s buffer due to: {error}."
+        ) from None
+    return as_json(read, version)
+
+
+def _number(data: bytes, what: str) -> int:
+    try:
+        number: int = _I16.unpack_from(data)[0]
+    except StructError:
+        raise ValueError(f"Could not read version from {what}'s buffer.") from None
+    return number
