@@ -70,10 +70,16 @@ class KafkaClient:
             self._connections[node_id] = open_one
         return open_one
 
-    def call(self, request: m.Message, node_id: int = NO_NODE, version: int | None = None) -> Any:
+    def call(
+        self,
+        request: m.Message,
+        node_id: int = NO_NODE,
+        version: int | None = None,
+        timeout_s: float | None = None,
+    ) -> Any:
         """One request to one broker, answered or ClientError; error codes inside are the caller's to read."""
         try:
-            return self.connection(node_id).call(request, version)
+            return self.connection(node_id).call(request, version, timeout_s)
         except ClientError:
             broken = self._connections.pop(node_id, None) if node_id != NO_NODE else None
             if broken is not None:

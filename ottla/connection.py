@@ -78,13 +78,23 @@ class Connection:
         except UnsupportedVersion as error:
             raise ClientError(f"{self.address}: {error}") from error
 
-    def call(self, request: m.Message, version: int | None = None) -> Any:
-        """Sends a request and waits for its response; None for a Produce that asks for no acknowledgement."""
+    def call(self, request: m.Message, version: int | None = None, timeout_s: float | None = None) -> Any:
+        """Sends a request and waits for its response; None for a Produce that asks for no acknowledgement.
+
+        timeout_s is for this call alone, for what a broker answers late by intention. A connection that
+        failed is of no use any more.
+        """
         try:
             outgoing = self._machine.send(request, version)
         except UnsupportedVersion as error:
             raise ClientError(f"{self.address}: {error}") from error
-        return self._exchange(outgoing)
+        if timeout_s is None:
+            return self._exchange(outgoing)
+        usual_s = self._socket.gettimeout()
+        self._socket.settimeout(timeout_s)
+        answer = self._exchange(outgoing)
+        self._socket.settimeout(usual_s)
+        return answer
 
     def _negotiate(self) -> None:
         for _ in range(NEGOTIATION_ATTEMPTS):

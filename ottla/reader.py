@@ -25,6 +25,7 @@ MAX_BYTES = 50 * 1024 * 1024
 PARTITION_MAX_BYTES = 1024 * 1024
 LAST_VERSION_WITH_NAMES = 12  # later ones name topics by id
 ABORT_MARKER = 0
+NO_EPOCH = -1
 
 MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH)
 
@@ -58,6 +59,11 @@ class Reader:
         self._positions = {
             key: start if start >= 0 else self._resolved(*key, start) for key, start in starts.items()
         }
+        self._epochs: dict[tuple[str, int], int] = {}
+
+    def positions(self) -> dict[tuple[str, int], tuple[int, int]]:
+        """Where each partition's next read begins, with the leader's epoch of the last batch or -1."""
+        return {key: (offset, self._epochs.get(key, NO_EPOCH)) for key, offset in self._positions.items()}
 
     def read(self, max_wait_ms: int = MAX_WAIT_MS) -> Iterator[Received]:
         """The records of one round over all leaders, which wait up to max_wait_ms when they have none."""
@@ -126,6 +132,7 @@ class Reader:
                     yield Received(*key, record, "CreateTime" if record.timestamp >= 0 else "NoTimestampType")
             return
         header = read_header(data, at)
+        self._epochs[key] = header.leader_epoch
         kind = "LogAppendTime" if header.is_log_append_time else "CreateTime"
         aborted = dropped is not None and dropped.hides(header)
         if header.is_control and dropped is not None:

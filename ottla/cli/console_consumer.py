@@ -1,38 +1,47 @@
 """`ottla console-consumer`: prints a topic's records, with Kafka's ConsoleConsumer's flags and output.
 
-Without --group it reads all partitions of the topic itself, as there is nothing to share. Records go to
-standard output, the count and complaints to standard error.
+It reads as a member of a group, of its own unless --group names one, or one partition with --partition.
+Records go to standard output, the count and complaints to standard error.
 """
 
 from __future__ import annotations
 
-import sys
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
-from ottla.cli.formatters import Formatter, formatter
+from ottla.cli.consumer_properties import (
+    DEFAULT_CLIENT_ID,
+    GroupChoice,
+    choose_group,
+    consumer_settings,
+    lines_about_old_options,
+    member_settings,
+    reset_policy,
+)
+from ottla.cli.formatters import formatter
 from ottla.cli.options import (
     ToolFailed,
     bootstrap_option,
     connect,
     properties_of,
-    topic_pattern,
+    read_properties,
 )
+from ottla.cli.record_printer import Printer, Source
 from ottla.cli.topics import INTERNAL_TOPICS
 from ottla.client import ClientError, KafkaClient
-from ottla.reader import EARLIEST, LATEST, MAX_WAIT_MS, Reader
+from ottla.groups.consumer import GroupConsumer
+from ottla.groups.member import Member
+from ottla.reader import EARLIEST, LATEST, Reader, Received
 from ottla.version import __version__
 
 DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 NAMED_OFFSETS = {"earliest": EARLIEST, "latest": LATEST}
-OLD_OPTIONS = {
-    "property": "formatter-property",
-    "consumer-property": "command-property",
-    "consumer.config": "command-config",
-}
 
 
 @click.command(name="console-consumer", short_help="Print a topic's records.")
@@ -46,7 +55,7 @@ OLD_OPTIONS = {
 @click.option("--from-beginning", is_flag=True, help="Begin with the oldest record.")
 @click.option("--max-messages", type=int, default=-1, metavar="N", help="End after so many records.")
 @click.option("--timeout-ms", type=int, metavar="MS", help="End when no record comes for so long.")
-@click.option("--group", metavar="ID", help="The consumer group to join.")
+@click.option("--group", metavar="ID", help="The consumer group to join.  [default: one for this run]")
 @click.option("--isolation-level", default="read_uncommitted", metavar="LEVEL", help="Or read_committed.")
 @click.option(
     "--formatter", "formatter_name", default=DEFAULT_FORMATTER, metavar="CLASS", help="Writes records."
@@ -100,23 +109,19 @@ def command(
     consumer_config: Path | None,
 ) -> None:
     """Print the records of a topic."""
-    for old, given in (
-        ("property", old_property),
-        ("consumer-property", consumer_property),
-        ("consumer.config", consumer_config),
+    for line in lines_about_old_options(
+        (
+            ("property", "formatter-property", old_property),
+            ("consumer-property", "command-property", consumer_property),
+            ("consumer.config", "command-config", consumer_config),
+        )
     ):
-        if given:
-            click.echo(
-                f"Option --{old} is deprecated and will be removed in a future version. "
-                f"Use --{OLD_OPTIONS[old]} instead."
-            )
+        click.echo(line)
     if (topic is None) == (include is None):
         raise ToolFailed("Exactly one of the following arguments is required: [topic], [include]")
+    if partition is not None and topic is None:
+        raise ToolFailed("The topic is required when partition is specified.")
     start = first_offset(partition, offset, from_beginning)
-    if group is not None:
-        if partition is not None:
-            raise ToolFailed("Options group and partition cannot be specified together.")
-        raise ToolFailed("--group: consumer groups are not served yet; without it every record is read")
     if isolation_level not in ("read_committed", "read_uncommitted"):
         raise ToolFailed("--isolation-level is read_committed or read_uncommitted")
     properties = properties_of(formatter_config, (*old_property, *formatter_property))
@@ -125,20 +130,96 @@ def command(
     if value_deserializer:
         properties["value.deserializer"] = value_deserializer
     form = formatter(formatter_name, properties)
-    client_properties = properties_of(
-        command_config or consumer_config, (*consumer_property, *command_property)
+    config = command_config or consumer_config
+    pairs = (*consumer_property, *command_property)
+    wish = Wish(
+        bootstrap_server,
+        {"client.id": DEFAULT_CLIENT_ID, **properties_of(config, pairs)},
+        topic,
+        include,
+        from_beginning,
+        read_committed=isolation_level == "read_committed",
     )
+    choice = choose_group(group, read_properties(config), properties_of(None, pairs))
+    if partition is not None and not choice.generated:
+        raise ToolFailed("Options group and partition cannot be specified together.")
+    reset = reset_policy(wish.properties, from_beginning)
     printer = Printer(form, max_messages, timeout_ms, skip_message_on_error)
+    source = one_partition(wish, partition, start) if partition is not None else in_group(wish, choice, reset)
+    print_records(source, printer)
+
+
+def print_records(source: AbstractContextManager[Source], printer: Printer) -> None:
+    """Prints what a source has; the count comes last, whatever the end."""
     try:
-        with connect(bootstrap_server, client_properties) as client:
-            starts = dict.fromkeys(partitions(client, topic, include, partition), start)
-            printer.print_all(client, starts, from_beginning, isolation_level == "read_committed")
-    except (ClientError, KeyboardInterrupt) as error:
+        with source as read:
+            printer.print_all(read)
+    except ClientError as error:
         printer.say_count()
-        if isinstance(error, ClientError):
-            raise ToolFailed(str(error)) from error
+        raise ToolFailed(str(error)) from error
+    except (ToolFailed, KeyboardInterrupt) as error:
+        printer.say_count()
+        if isinstance(error, ToolFailed):
+            raise
     else:
         printer.say_count()
+
+
+class Wish(NamedTuple):
+    """What is to be read, from where, and how."""
+
+    bootstrap: str
+    properties: Mapping[str, str]
+    topic: str | None
+    include: str | None
+    from_beginning: bool
+    read_committed: bool
+
+
+@contextmanager
+def one_partition(wish: Wish, partition: int, start: int) -> Iterator[Source]:
+    """Reads one partition of the topic, in no group."""
+    topic = wish.topic or ""
+    with connect(wish.bootstrap, wish.properties) as client:
+        there = partition in client.partitions_of(topic, create_missing=True)
+        starts = {(topic, partition): start} if there else {}
+        reader = Reader(client, starts, EARLIEST if wish.from_beginning else LATEST, wish.read_committed)
+
+        def read(max_wait_ms: int, left_s: float | None) -> Iterator[Received]:
+            if not there:
+                time.sleep(max_wait_ms / 1000)
+            return reader.read(max_wait_ms)
+
+        yield read
+
+
+@contextmanager
+def in_group(wish: Wish, choice: GroupChoice, reset: int) -> Iterator[Source]:
+    """Reads what the group gives to this member; leaves it at the end."""
+    settings = consumer_settings(wish.properties, choice, reset, wish.read_committed)
+    membership = member_settings(choice.group_id, wish.properties)
+    with (
+        connect(wish.bootstrap, wish.properties) as client,
+        connect(wish.bootstrap, wish.properties) as other,
+    ):
+        consumer = GroupConsumer(client, Member(other, membership), lambda: topics_of(client, wish), settings)
+        try:
+            yield consumer.read
+        finally:
+            consumer.close()
+
+
+def topics_of(client: KafkaClient, wish: Wish) -> list[str]:
+    """The topics to read; one that is missing is created where the broker does that."""
+    if wish.include is None:
+        client.partitions_of(wish.topic or "", create_missing=True)
+        return [wish.topic or ""]
+    try:
+        pattern = re.compile(wish.include)
+    except re.error as error:
+        raise ToolFailed(f"{wish.include} is an invalid regex: {error}") from error
+    names = sorted(found.name or "" for found in client.metadata(None))
+    return [name for name in names if name not in INTERNAL_TOPICS and pattern.fullmatch(name)]
 
 
 def first_offset(partition: int | None, offset: str | None, from_beginning: bool) -> int:
@@ -157,65 +238,3 @@ def first_offset(partition: int | None, offset: str | None, from_beginning: bool
             "or a non-negative long."
         )
     return int(offset)
-
-
-def partitions(
-    client: KafkaClient, topic: str | None, include: str | None, partition: int | None
-) -> list[tuple[str, int]]:
-    """The partitions to read; a topic that is missing is created where the broker does that."""
-    if include is not None:
-        pattern = topic_pattern(include)
-        names = sorted(found.name or "" for found in client.metadata(None))
-        topics = [name for name in names if name not in INTERNAL_TOPICS and pattern.fullmatch(name)]
-    else:
-        topics = [topic or ""]
-    found = [(name, each) for name in topics for each in client.partitions_of(name, create_missing=True)]
-    return [each for each in found if partition is None or each[1] == partition]
-
-
-class Printer:
-    """Writes records until enough are written or none comes for too long."""
-
-    def __init__(self, form: Formatter, max_messages: int, timeout_ms: int | None, skip_errors: bool) -> None:
-        self.count = 0
-        self._form = form
-        self._max_messages = max_messages
-        self._timeout_s = None if timeout_ms is None else timeout_ms / 1000
-        self._skip_errors = skip_errors
-
-    def print_all(
-        self,
-        client: KafkaClient,
-        starts: Mapping[tuple[str, int], int],
-        from_beginning: bool,
-        read_committed: bool,
-    ) -> None:
-        """Reads and writes; returns when done."""
-        reader = Reader(client, starts, EARLIEST if from_beginning else LATEST, read_committed)
-        output = sys.stdout.buffer
-        last = time.monotonic()
-        while self.count != self._max_messages:
-            left_s = MAX_WAIT_MS / 1000
-            if self._timeout_s is not None:
-                left_s = min(left_s, last + self._timeout_s - time.monotonic())
-                if left_s <= 0:
-                    return
-            if not starts:
-                time.sleep(left_s)
-            for received in reader.read(max(1, int(left_s * 1000))):
-                last = time.monotonic()
-                self.count += 1
-                try:
-                    output.write(self._form(received))
-                except ToolFailed:
-                    if not self._skip_errors:
-                        output.flush()
-                        self.say_count()
-                        raise
-                if self.count == self._max_messages:
-                    break
-            output.flush()
-
-    def say_count(self) -> None:
-        """The last line of Kafka's tool."""
-        click.echo(f"Processed a total of {self.count} messages", err=True)

@@ -61,11 +61,17 @@ class Coordinators:
         """Called after a refusal that says another broker coordinates the group by now."""
         self._nodes.pop(group_id, None)
 
-    def ask(self, group_id: str, request: m.Message, version: int | None = None) -> Any:
+    def ask(
+        self,
+        group_id: str,
+        request: m.Message,
+        version: int | None = None,
+        timeout_s: float | None = None,
+    ) -> Any:
         """One request to the coordinator of one group; error codes inside are the caller's to read."""
         node = self.node(group_id)
         try:
-            return self.client.call(request, node, version)
+            return self.client.call(request, node, version, timeout_s)
         except ClientError:
             self.forget(group_id)
             raise

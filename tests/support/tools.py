@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.kafka_process import run_tool
@@ -35,6 +39,47 @@ def ottla_tool(name: str, *arguments: str, stdin: str | None = None) -> subproce
         timeout=TIMEOUT_S,
         check=False,
     )
+
+
+class BackgroundTool:
+    """A tool of ours that runs while a test goes on."""
+
+    def __init__(self, process: subprocess.Popen[bytes], path: Path) -> None:
+        self._process = process
+        self._path = path
+
+    def output(self) -> str:
+        """What it has printed so far."""
+        return self._path.read_text(encoding="utf-8")
+
+    def lines(self) -> int:
+        """How many lines it has printed so far."""
+        return self.output().count("\n")
+
+    def interrupt(self) -> None:
+        """Ends it as Ctrl-C does."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(TIMEOUT_S)
+
+
+@contextlib.contextmanager
+def background_tool(name: str, *arguments: str) -> Iterator[BackgroundTool]:
+    """Runs `ottla NAME ...` beside the test; killed at the end when it still runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "output"
+        with path.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "ottla", name, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                cwd=CHECKOUT,
+            )
+        tool = BackgroundTool(process, path)
+        try:
+            yield tool
+        finally:
+            process.kill()
+            process.wait()
 
 
 def kafka_tool(name: str, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from confluent_kafka import Consumer
 
-from tests.support.tools import assert_same, kafka_tool, ottla_tool
+from tests.support.tools import assert_same, background_tool, kafka_tool, ottla_tool
+from tests.support.waiting import wait_until
 
 _names = itertools.count(1)
 
@@ -103,6 +105,8 @@ def test_kafkas_consumer_reads_what_our_producer_writes_in_each_codec(option, to
         ),
         ("--offset", "earliest", "--formatter", "nope", "--max-messages", "2"),
         ("--offset", "earliest", "--property", "print.offset=true", "--max-messages", "2"),
+        ("--offset", "earliest", "--group", "g"),
+        ("--offset", "earliest", "--command-property", "group.id=g"),
     ],
     ids=lambda arguments: " ".join(arguments[:4]),
 )
@@ -134,3 +138,110 @@ def test_both_producers_send_the_same_key_to_the_same_partition(option) -> None:
         placed.setdefault(key, []).append(partition)
     assert len(placed) == 200
     assert all(len(partitions) == 2 and len(set(partitions)) == 1 for partitions in placed.values())
+
+
+@pytest.fixture
+def filled(option, topic) -> str:
+    """A topic with lines 0 to 9."""
+    lines = "".join(f"{number}\n" for number in range(10))
+    assert ottla_tool("console-producer", *option, "--topic", topic, stdin=lines).returncode == 0
+    return topic
+
+
+def lines_from(first: int, end: int) -> str:
+    return "".join(f"{number}\n" for number in range(first, end))
+
+
+@pytest.mark.parametrize(
+    "tools", [(ottla_tool, kafka_tool), (kafka_tool, ottla_tool)], ids=["ours", "theirs"]
+)
+def test_a_group_goes_on_with_the_other_tool_where_the_first_one_ended(option, filled, tools) -> None:
+    first, second = tools
+    group = ("console-consumer", *option, "--topic", filled, "--group", f"group-of-{filled}")
+    done = first(*group, "--from-beginning", "--max-messages", "4")
+    assert (done.stdout, done.returncode) == (lines_from(0, 4), 0)
+    done = second(*group, "--from-beginning", "--timeout-ms", "2500")
+    assert (done.stdout, done.returncode) == (lines_from(4, 10), 0)
+    # nothing is left, and a group that has offsets does not begin anew
+    done = first(*group, "--from-beginning", "--timeout-ms", "1500")
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert done.stderr.endswith("Processed a total of 0 messages\n")
+
+
+def test_without_group_everything_is_read_again(option, filled) -> None:
+    for _ in range(2):
+        done = ottla_tool(
+            "console-consumer", *option, "--topic", filled, "--from-beginning", "--max-messages", "10"
+        )
+        assert done.stdout == lines_from(0, 10)
+
+
+def test_topics_are_chosen_by_a_regular_expression(option, filled) -> None:
+    arguments = ("--include", f"x|{filled}", "--from-beginning", "--max-messages", "10")
+    assert assert_same("console-consumer", *option, *arguments) == lines_from(0, 10)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--topic", "t", "--group", "a", "--command-property", "group.id=b"),
+        ("--topic", "t", "--from-beginning", "--command-property", "auto.offset.reset=latest"),
+        ("--include", "t", "--partition", "0"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.kafka
+def test_groups_that_make_no_sense_are_refused_as_kafkas_tool_does(arguments) -> None:
+    ours, theirs = (
+        tool("console-consumer", "--bootstrap-server", "127.0.0.1:1", *arguments)
+        for tool in (ottla_tool, kafka_tool)
+    )
+    assert sorted(ours.stderr.split()) == sorted(theirs.stderr.partition("\nOption  ")[0].split())
+    assert (ours.returncode, theirs.returncode) == (1, 1)
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_our_console_consumer_shares_a_group_with_another_client(option, strategy) -> None:
+    topic, group = f"console-{next(_names)}", f"shared-{strategy}"
+    assert ottla_tool("topics", *option, "--create", "--topic", topic, "--partitions", "4").returncode == 0
+    other = Consumer(
+        {
+            "bootstrap.servers": option[1],
+            "group.id": group,
+            "partition.assignment.strategy": strategy,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": 6000,
+        }
+    )
+    other.subscribe([topic])
+
+    def other_has(count: int) -> bool:
+        other.poll(0.1)
+        return len(other.assignment()) == count
+
+    try:
+        wait_until(lambda: other_has(4), "the other client to be alone", 30)
+        reads = ("console-consumer", *option, "--topic", topic, "--group", group, "--from-beginning")
+        with background_tool(*reads) as ours:
+            wait_until(lambda: other_has(2), "the two to share", 30)
+            lines = lines_from(0, 40)
+            keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=,")
+            pairs = "".join(f"{line},{line}\n" for line in lines.split())
+            ottla_tool("console-producer", *option, "--topic", topic, *keyed, stdin=pairs)
+            read = []
+
+            def all_read() -> bool:
+                message = other.poll(0.1)
+                if message is not None and message.error() is None:
+                    read.append(message.value().decode())
+                return len(read) + ours.lines() == 40
+
+            wait_until(all_read, "both to have read everything", 30)
+            ours.interrupt()
+            printed = ours.output().split()
+        assert sorted([*read, *printed], key=int) == lines.split()
+        assert 0 < len(read) < 40
+        wait_until(lambda: other_has(4), "the other client to be alone again", 30)
+    finally:
+        other.close()

@@ -1,4 +1,4 @@
-"""A broker of one connection at a time that answers by script, for the blocking client's tests."""
+"""A broker that answers by script, for the blocking client's tests."""
 
 from __future__ import annotations
 
@@ -41,12 +41,15 @@ class ScriptedBroker:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            with connection, connection.makefile("rb") as incoming:
-                while size := incoming.read(4):
-                    answer = self._answer(incoming.read(struct.unpack(">i", size)[0]))
-                    if answer is None:
-                        break
-                    connection.sendall(answer)
+            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def _talk(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as incoming:
+            while size := incoming.read(4):
+                answer = self._answer(incoming.read(struct.unpack(">i", size)[0]))
+                if answer is None:
+                    break
+                connection.sendall(answer)
 
     def _answer(self, payload: bytes) -> bytes | None:
         header, at = decode_request_header(payload)
