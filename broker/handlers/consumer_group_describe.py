@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from broker.context import BrokerContext
 from broker.handlers.request import Request
+from broker.security.operations import GROUP_OPERATIONS
 from coordinator.result import CoordinatorError
 from protocol import messages as m
+from protocol.errors import ErrorCode
 
 
 def handle(
@@ -28,5 +30,7 @@ def handle(
                 group_state="",
                 assignor_name="",
             )
+        if request.body.include_authorized_operations and group.error_code == ErrorCode.NONE:
+            group.authorized_operations = GROUP_OPERATIONS
         response.groups.append(group)
     return response

@@ -156,6 +156,8 @@ def test_what_describe_shows(member: New, topic_id: bytes, name: str) -> None:
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 2, 2)
     assert group.assignor_name == "range"
     assert group.authorized_operations == -(2**31)
+    asked = m.ConsumerGroupDescribeRequest(group_ids=[name], include_authorized_operations=True)
+    assert first.wire.send(asked, 0).groups[0].authorized_operations == 3400
     assert (shown.member_id, shown.instance_id, shown.rack_id) == ("a", None, "r1")
     assert (shown.member_epoch, shown.client_id, shown.client_host) == (2, "wire", "/127.0.0.1")
     assert (shown.subscribed_topic_names, shown.subscribed_topic_regex) == ([name], "")

@@ -28,7 +28,7 @@ TABLES = ("epochs", "target_epochs", "members", "targets", "current", "regexes",
 
 
 def id_of(name: str, generation: int = 0) -> bytes:
-    return name.encode().ljust(15, b"\0")[:15] + bytes([generation])
+    return name.encode().ljust(14, b"\0")[:14] + generation.to_bytes(2, "big")
 
 
 class FakeTopics:

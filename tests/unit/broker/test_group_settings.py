@@ -1,0 +1,52 @@
+"""Settings of groups from the broker's configuration."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.config.broker_config import BrokerConfig
+from broker.group_settings import shard_settings
+from coordinator.group.consumer.settings import ConsumerSettings, MigrationPolicy
+from replication.metadata.image import ImageHolder
+
+
+def settings(feature: bool = True, own: int | None = None, **keys: str) -> ConsumerSettings:
+    config = BrokerConfig({name.replace("_", "."): value for name, value in keys.items()})
+    return shard_settings(config, ImageHolder(), lambda: feature, lambda group_id, name: own).consumer
+
+
+def test_kafkas_defaults() -> None:
+    consumer = settings()
+    assert consumer.enabled()
+    assert list(consumer.assignors) == ["uniform", "range"]
+    assert consumer.migration is MigrationPolicy.BIDIRECTIONAL
+    assert (consumer.max_size, consumer.classic_max_size) == (2**31 - 1, 2**31 - 1)
+    assert consumer.regex_refresh_ms == 600_000
+    names = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
+    assert [consumer.group_config("g", f"consumer.{name}") for name in names] == [45_000, 5_000, 1_000]
+
+
+def test_keys_have_their_effect() -> None:
+    consumer = settings(
+        group_consumer_assignors="range",
+        group_consumer_migration_policy="UPGRADE",
+        group_consumer_max_size="7",
+        group_max_size="8",
+        group_consumer_heartbeat_interval_ms="6000",
+    )
+    assert list(consumer.assignors) == ["range"]
+    assert consumer.migration is MigrationPolicy.UPGRADE
+    assert (consumer.max_size, consumer.classic_max_size) == (7, 8)
+    assert consumer.group_config("g", "consumer.heartbeat.interval.ms") == 6000
+
+
+@pytest.mark.parametrize(
+    ("feature", "protocols", "wanted"),
+    [(True, "classic,consumer", True), (True, "classic", False), (False, "classic,consumer", False)],
+)
+def test_the_protocol_is_on_by_feature_and_configuration(feature: bool, protocols: str, wanted: bool) -> None:
+    assert settings(feature, group_coordinator_rebalance_protocols=protocols).enabled() is wanted
+
+
+def test_what_a_group_says_for_itself_comes_first() -> None:
+    assert settings(own=50_000).group_config("g", "consumer.session.timeout.ms") == 50_000
