@@ -11,9 +11,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from protocol import messages as m
 from protocol.errors import ErrorCode
-from tests.support.group_member import Member, await_coordinator, form, reach, settle, subscription
+from tests.support.group_member import Member, await_coordinator, form, settle
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.waiting import wait_until
@@ -29,7 +28,6 @@ SETTINGS = {
     "group.max.size": str(MAX_SIZE),
     "group.min.session.timeout.ms": "100",
     "offset.metadata.max.bytes": "10",
-    "offsets.retention.check.interval.ms": "100",
     "offsets.topic.num.partitions": "3",
 }
 
@@ -149,6 +147,20 @@ def test_a_parked_member_does_not_lose_its_session(new_member: NewMember) -> Non
     assert waiting.sync({}).error_code == 0
 
 
+def test_a_connection_that_breaks_in_the_join_phase_is_found_out_later(new_member: NewMember) -> None:
+    """Its member takes part in the generation, and is removed because it never syncs."""
+    member, lost = (new_member(rebalance_timeout_ms=SHORT_MS) for _ in range(2))
+    settle(member)
+    lost.post_enter()
+    wait_until(lambda: len(member.describe().members) == 2, "both members")
+    lost.wire.close()
+    answer = member.join()
+    assert (answer.error_code, answer.generation_id, len(answer.members)) == (0, 2, 2)
+    assert member.sync({}).error_code == 0
+    wait_until(lambda: member.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS, "the end of the other one")
+    assert len(member.join().members) == 1
+
+
 def test_a_static_member_ends_with_its_session_alone(new_member: NewMember) -> None:
     static, other = new_member(instance_id="i", session_timeout_ms=SHORT_MS), new_member()
     settle(static, other)
@@ -197,32 +209,3 @@ def test_the_length_of_metadata(servers: str, new_member: NewMember) -> None:
     member = new_member()
     assert member.commit("described", 1, "x" * 10) == ErrorCode.NONE
     assert member.commit("described", 1, "x" * 11) == ErrorCode.OFFSET_METADATA_TOO_LARGE
-
-
-def test_a_retention_of_its_own(servers: str, new_member: NewMember) -> None:
-    """Versions 2 to 4 may say how long; the group goes with its last offset."""
-    with WireClient(servers) as wire:
-        wire.create_topic("retained")
-    short, kept = new_member(), new_member()
-    kept.group += "-kept"
-    assert kept.commit("retained", 1, version=5) == ErrorCode.NONE
-    assert short.commit("retained", 1, version=4, retention_time_ms=1) == ErrorCode.NONE
-    wait_until(lambda: short.describe(6).error_code == ErrorCode.GROUP_ID_NOT_FOUND, "the end of the offset")
-    assert kept.describe(6).error_code == ErrorCode.NONE
-
-
-def test_offsets_that_members_need_are_kept(servers: str, new_member: NewMember) -> None:
-    with WireClient(servers) as wire:
-        wire.create_topic("needed")
-        wire.create_topic("not-needed")
-    member = new_member(protocols=[("range", subscription("needed"))])
-    settle(member)
-    for topic in ("needed", "not-needed"):
-        assert member.commit(topic, 1, version=4, retention_time_ms=1) == ErrorCode.NONE
-
-    def left() -> set[str]:
-        request = m.OffsetFetchRequest(group_id=member.group, topics=None)
-        return {topic.name for topic in member.wire.send(request, 7).topics}
-
-    wait_until(lambda: left() == {"needed"}, "the end of the other topic's offset")
-    reach(member, "Stable")
