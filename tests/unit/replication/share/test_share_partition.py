@@ -1,215 +1,150 @@
-"""The state machine of a share partition: against a model of single records, and rule by rule."""
+"""The door of a share partition: phases, locks that run out, the end of sessions, aborted transactions."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from protocol.errors import ErrorCode
-from replication.share.acknowledge import Ack, AckRefused, AckType
-from replication.share.acquire import BATCH_OPTIMIZED, RECORD_LIMIT, AcquiredRange, Wish
+from replication.share.acknowledge import Ack
+from replication.share.acquire import Wish
 from replication.share.log_batches import LogBatch
 from replication.share.ports import Limits, ShareState, StateBatch
-from replication.share.runs import ACKNOWLEDGED, ACQUIRED, ARCHIVED, AVAILABLE
+from replication.share.runs import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 from replication.share.share_partition import Phase, SharePartition
-from tests.unit.replication.share.model import Model
-
-LIMITS = Limits(lock_duration_ms=1000, delivery_count_limit=5, max_record_locks=200)
-MEMBERS = ("ann", "bob", "cat")
-BECOMES = {
-    AckType.GAP: ARCHIVED,
-    AckType.ACCEPT: ACKNOWLEDGED,
-    AckType.RELEASE: AVAILABLE,
-    AckType.REJECT: ARCHIVED,
-}
+from tests.unit.replication.share.play import LIMITS, log, say, share, take
 
 
-def share(start: int = 0, *kept: StateBatch, limits: Limits = LIMITS) -> SharePartition:
-    found = SharePartition(lambda: limits)
-    found.load(ShareState(3, start, kept), start)
-    return found
+def test_only_an_active_one_gives_records() -> None:
+    found = SharePartition(lambda: LIMITS)
+    assert not found.can_acquire()
+    assert take(found, log((0, 4))) == []
+    found.load(ShareState(4, 0), 0)
+    assert (found.phase, found.state_epoch) == (Phase.ACTIVE, 4)
+    assert take(found, log((0, 4))) == [(0, 4, 1)]
+    found.fence()
+    assert not found.can_acquire()
 
 
-def log(*spans: tuple[int, int]) -> list[LogBatch]:
-    return [LogBatch(first, last, 100 * number, 100) for number, (first, last) in enumerate(spans)]
+def test_a_state_that_cannot_be_right_does_not_load() -> None:
+    found = SharePartition(lambda: LIMITS)
+    with pytest.raises(ValueError, match="does not follow"):
+        found.load(ShareState(0, 10, [StateBatch(5, 6, AVAILABLE, 1)]), 10)
+    assert found.phase is Phase.LOADING
 
 
-def take(found: SharePartition, batches: list[LogBatch], now_ms: int = 0, **wish: Any) -> Any:
-    fields = {"member": "ann", "fetch_offset": found.next_offset(), "max_records": 500, "batch_size": 500}
-    return found.acquire(Wish(**{**fields, **wish}), batches, now_ms).ranges
+def test_locks_run_out_at_their_time() -> None:
+    found = share()
+    take(found, log((0, 4)), now_ms=100)
+    take(found, log((5, 9)), now_ms=300)
+    assert found.next_deadline_ms() == 1100
+    assert found.expire(1099) == []
+    assert found.expire(1100) == [StateBatch(0, 4, AVAILABLE, 1)]
+    assert found.next_deadline_ms() == 1300
+    assert take(found, log((0, 9)), now_ms=1200) == [(0, 4, 2)]
+    assert found.expire(1300) == [StateBatch(5, 9, AVAILABLE, 1)]
+    assert found.next_deadline_ms() == 2200
 
 
-def say(
-    found: SharePartition, first: int, last: int, *types: int, member: str = "ann", now_ms: int = 0
-) -> Any:
-    transition = found.acknowledge(member, [Ack(first, last, types)], now_ms, True)
-    kept = found.state_batches(transition)
+def test_what_was_said_in_time_does_not_run_out() -> None:
+    found = share()
+    take(found, log((0, 4)))
+    say(found, 0, 4, 1)
+    assert found.expire(5000) == []
+    assert found.next_deadline_ms() is None
+
+
+def test_what_is_on_its_way_does_not_run_out_unless_it_is_not_stored() -> None:
+    found = share()
+    take(found, log((0, 4)))
+    transition = found.acknowledge("ann", [Ack(0, 4, [1])], 0, True)
+    assert found.expire(2000) == []
+    found.roll_back(transition, 2000)
+    assert found.next_offset() == 0
+    take(found, log((0, 4)), now_ms=2000)
+    transition = found.acknowledge("ann", [Ack(0, 4, [1])], 2000, True)
+    found.expire(2500)
+    found.roll_back(transition, 2500)
+    assert found.next_deadline_ms() == 3000
+
+
+def test_at_the_limit_a_lock_that_runs_out_archives() -> None:
+    found = share(0, StateBatch(0, 0, AVAILABLE, 4))
+    take(found, log((0, 0)))
+    assert found.expire(1000) == [StateBatch(0, 0, ARCHIVED, 5)]
+    assert found.advance()
+    assert found.window.start_offset == 1
+
+
+def test_below_the_start_a_lock_that_runs_out_archives_and_is_not_stored() -> None:
+    found = share()
+    take(found, log((0, 9)))
+    found.move_start(4)
+    assert found.expire(1000) == [StateBatch(4, 9, AVAILABLE, 1)]
+    assert found.next_offset() == 4
+    assert not any(run.free for batch in found.window.batches for run in batch.touching(0, 3))
+
+
+def test_the_end_of_a_session_gives_back_what_its_member_holds() -> None:
+    found = share()
+    take(found, log((0, 4)))
+    take(found, log((5, 9)), member="bob")
+    say(found, 1, 1, 1)
+    transition = found.release("ann")
+    assert found.state_batches(transition) == [StateBatch(0, 0, AVAILABLE, 1), StateBatch(2, 4, AVAILABLE, 1)]
     found.commit(transition)
-    return kept
+    assert take(found, log((0, 9)), member="cat") == [(0, 0, 2), (2, 4, 2)]
+    assert found.state_batches(found.release("ann")) == []
 
 
-class ShareMachine(RuleBasedStateMachine):
-    """Acquire, say, give back, time out, in any order; state writes end well or badly, in any order."""
-
-    @initialize(limit=st.integers(2, 6), locks=st.integers(10, 60))
-    def begin(self, limit: int, locks: int) -> None:
-        self.limits = Limits(1000, limit, locks)
-        self.share = share(limits=self.limits)
-        self.model = Model(limit, 1000)
-        self.now_ms = 1
-        self.spans: list[tuple[int, int]] = []
-        self.log_end = 0
-        self.log_start = 0
-        self.pending: list[Any] = []
-
-    @rule(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4))
-    def produce(self, sizes: list[int]) -> None:
-        for size in sizes:
-            self.spans.append((self.log_end, self.log_end + size - 1))
-            self.log_end += size
-
-    @rule(
-        member=st.sampled_from(MEMBERS),
-        limited=st.booleans(),
-        most=st.integers(1, 30),
-        batch_size=st.integers(1, 30),
-        read=st.integers(1, 8),
-    )
-    def acquire(self, member: str, limited: bool, most: int, batch_size: int, read: int) -> None:
-        if not self.share.can_acquire():
-            return
-        offset = self.share.next_offset()
-        if offset < self.log_start:
-            self.share.move_start(self.log_start)
-            self.model.move_start(self.log_start)
-            return
-        spans = [span for span in self.spans if span[1] >= offset][:read]
-        wish = Wish(member, offset, most, batch_size, RECORD_LIMIT if limited else BATCH_OPTIMIZED)
-        before = self.model.end
-        found = self.share.acquire(wish, log(*spans), self.now_ms)
-        for first, last, count in found.ranges:
-            self.model.acquired(first, last, count, member, self.now_ms)
-        self.model.grow(self.share.window.end_offset + 1 if self.share.window.batches else self.model.end)
-        assert found.count == sum(last - first + 1 for first, last, _ in found.ranges)
-        if limited:
-            assert found.count <= most
-        else:
-            assert found.count < most + max([last - first + 1 for first, last in self.spans], default=0) + 30
-        if spans and self.model.end > before:
-            assert before - self.model.start < self.limits.max_record_locks
-        if spans and offset < self.model.end:
-            assert found.ranges, "the record that was read for is free"
-
-    @rule(data=st.data(), member=st.sampled_from(MEMBERS))
-    def say(self, data: st.DataObject, member: str) -> None:
-        if self.model.end == 0:
-            return
-        first = data.draw(st.integers(max(self.model.start - 3, 0), self.model.end))
-        last = first + data.draw(st.integers(0, 12))
-        kinds = st.sampled_from(list(AckType))
-        size = data.draw(st.sampled_from([1, last - first + 1]))
-        types = data.draw(st.lists(kinds, min_size=size, max_size=size))
-        right = last < self.model.start or self.model.may_ack(first, last, member)
-        try:
-            transition = self.share.acknowledge(member, [Ack(first, last, types)], self.now_ms, True)
-        except AckRefused as refused:
-            assert not right
-            assert refused.error in (ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_RECORD_STATE)
-            self._renewed_before_refusal()
-            return
-        assert right
-        for offset in range(max(first, self.model.start), last + 1):
-            kind = types[offset - first] if len(types) > 1 else types[0]
-            if kind is AckType.RENEW:
-                self.model.cells[offset].deadline_ms = self.now_ms + 1000
-            else:
-                self.model.stage(offset, BECOMES[kind], transition)
-        self.pending.append(transition)
-
-    def _renewed_before_refusal(self) -> None:
-        """Locks that a refused request has renewed stay so; and what ran out is free."""
-        for batch in self.share.window.batches:
-            for run in batch.runs:
-                for offset in range(run.first, run.last + 1):
-                    cell = self.model.cells.get(offset)
-                    if cell is not None and run.state == ACQUIRED == cell.state:
-                        assert run.deadline_ms in (cell.deadline_ms, self.now_ms + 1000)
-                        cell.deadline_ms = run.deadline_ms
-                    elif cell is not None and cell.state == ACQUIRED and cell.deadline_ms <= self.now_ms:
-                        gone = offset < self.model.start or cell.count >= self.model.limit
-                        cell.state, cell.member = (ARCHIVED if gone else AVAILABLE), ""
-
-    @rule(member=st.sampled_from(MEMBERS))
-    def release(self, member: str) -> None:
-        transition = self.share.release(member)
-        self.model.release(member, transition)
-        self.pending.append(transition)
-
-    @precondition(lambda self: self.pending)
-    @rule(data=st.data(), kept=st.booleans())
-    def finish(self, data: st.DataObject, kept: bool) -> None:
-        transition = self.pending.pop(data.draw(st.integers(0, len(self.pending) - 1)))
-        for batch in self.share.state_batches(transition):
-            assert batch.first_offset >= self.model.start
-        if kept:
-            self.share.commit(transition)
-        else:
-            self.share.roll_back(transition, self.now_ms)
-        self.model.finish(transition, kept, self.now_ms)
-
-    @rule(step=st.integers(1, 700))
-    def wait(self, step: int) -> None:
-        self.now_ms += step
-        deadline = self.share.next_deadline_ms()
-        held = [c.deadline_ms for c in self.model.cells.values() if c.state == ACQUIRED]
-        if held:
-            assert deadline is not None
-            assert deadline <= min(held)
-        self.share.expire(self.now_ms)
-        self.model.expire(self.now_ms)
-        self.share.advance()
-        self.model.advance()
-
-    @precondition(lambda self: self.log_end > 0)
-    @rule(data=st.data())
-    def delete_records(self, data: st.DataObject) -> None:
-        self.log_start = data.draw(st.integers(self.log_start, self.log_end))
-
-    @invariant()
-    def same(self) -> None:
-        if not hasattr(self, "share"):
-            return
-        window = self.share.window
-        assert window.start_offset == self.model.start
-        assert self.share.next_offset() == self.model.next_offset
-        assert window.complete_count == self.model.complete_count
-        for batch, following in zip(window.batches, [*window.batches, None][1:], strict=True):
-            assert batch.runs[0].first == batch.first
-            assert batch.runs[-1].last == batch.last
-            assert following is None or batch.last < following.first
-            for run, after in zip(batch.runs, batch.runs[1:], strict=False):
-                assert run.last + 1 == after.first
-            for run in batch.runs:
-                for offset in range(run.first, run.last + 1):
-                    cell = self.model.cells.get(offset)
-                    if cell is None:  # the model forgets each record, the window whole batches
-                        assert offset < self.model.start
-                        assert run.state in (ACKNOWLEDGED, ARCHIVED)
-                        continue
-                    assert (run.state, run.count, run.member) == (cell.state, cell.count, cell.member)
-                    assert (run.staged is None) == (cell.staged is None)
-                    assert run.state != ACQUIRED or run.deadline_ms == cell.deadline_ms
+def test_the_end_of_a_session_below_the_start() -> None:
+    found = share()
+    take(found, log((0, 9)))
+    found.move_start(4)
+    transition = found.release("ann")
+    assert found.state_batches(transition) == [StateBatch(4, 9, AVAILABLE, 1)]
+    found.commit(transition)
+    assert found.next_offset() == 4
 
 
-TestShareMachine = ShareMachine.TestCase
-TestShareMachine.settings = settings(
-    max_examples=40,
-    stateful_step_count=40,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
+def test_settings_take_effect_at_once() -> None:
+    limits = [Limits(1000, 5, 200)]
+    found = SharePartition(lambda: limits[0])
+    found.load(ShareState(0, 0), 0)
+    take(found, log((0, 4)))
+    limits[0] = Limits(50, 1, 200)
+    say(found, 0, 4, 2)
+    assert found.window.start_offset == 5
+    take(found, log((5, 6)), now_ms=10)
+    assert found.next_deadline_ms() == 60
+
+
+def data(first: int, last: int, producer_id: int) -> LogBatch:
+    return LogBatch(first, last, first * 10, 10, producer_id, True)
+
+
+def marker(offset: int, producer_id: int, abort: bool) -> LogBatch:
+    return LogBatch(offset, offset, offset * 10, 10, producer_id, True, abort)
+
+
+def test_data_of_aborted_transactions_is_archived() -> None:
+    found = share()
+    read = [
+        LogBatch(0, 1, 0, 10),
+        data(2, 4, 7),
+        data(5, 6, 8),
+        marker(7, 7, abort=True),
+        data(8, 9, 7),
+        marker(10, 7, abort=False),
+        marker(11, 8, abort=False),
+    ]
+    acquired = found.acquire(Wish("ann", 0, 500, 500), read, 0, [(7, 2)])
+    assert acquired.ranges == [(0, 1, 1), (5, 11, 1)]
+    assert acquired.count == 9
+    assert say(found, 0, 1, 1) == [StateBatch(0, 1, ACKNOWLEDGED, 1)]
+    assert found.window.start_offset == 5
+
+
+def test_all_of_it_may_be_aborted() -> None:
+    found = share()
+    assert found.acquire(Wish("ann", 0, 500, 500), [data(0, 4, 7)], 0, [(7, 0)]).ranges == []
+    assert found.next_offset() == 5
+    assert found.advance()
