@@ -102,7 +102,10 @@ class ShareState(CoordinatorLife["ShareStateManager"]):
         manager.topics_deleted([each.topic_id for each in deleted])
 
     def prune(self) -> None:
-        """Delete from the logs what the coordinator does not need any more."""
+        """Delete from the logs what the coordinator does not need any more.
+
+        The new starts are written down with the next checkpoint: what comes back after a crash is pruned again.
+        """
         for index, offset in self.manager().needed_from():
             replica = self._replicas.get(TOPIC, index)
             if replica is None or offset <= replica.log.start_offset:
