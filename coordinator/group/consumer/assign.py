@@ -64,7 +64,7 @@ def update_target(env: Environment, change: GroupChange) -> None:
         return
     topics = known_topics(env.topics, subscribed_topics(change.members.values(), change.regexes))
     partitions = {topic_id: range(topic.partition_count) for topic_id, topic in topics.items()}
-    ids: dict[tuple[tuple[str, ...], str | None], frozenset[bytes]] = {}
+    ids: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
     specs: dict[str, MemberSpec] = {}
     for member_id, member in change.members.items():
         subscription = (member.topics, member.regex)

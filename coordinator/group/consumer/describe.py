@@ -86,7 +86,7 @@ def _member(env: Environment, group_id: str, member: Member) -> m.ConsumerGroupD
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=list(member.topics),
-        subscribed_topic_regex=member.regex or "",
+        subscribed_topic_regex=member.regex,
         assignment=_assignment(env, current.assigned),
         target_assignment=_assignment(env, target),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,

@@ -184,7 +184,7 @@ def subscribe(
 
     Raises Refused (INVALID_REGULAR_EXPRESSION).
     """
-    new_regex = (updated.regex or "") != (member.regex or "")
+    new_regex = updated.regex != member.regex
     if new_regex and updated.regex and updated.regex not in change.regexes:
         compile_regex(updated.regex)
     assignor = preferred(change, env)

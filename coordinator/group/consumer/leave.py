@@ -17,6 +17,7 @@ from coordinator.group.consumer.environment import Environment
 from coordinator.group.consumer.errors import no_group, no_member
 from coordinator.group.consumer.member import STATIC_LEAVE_EPOCH, Member
 from coordinator.group.consumer.subscriptions import subscribed_regexes
+from coordinator.group.modern.records import TargetEpoch
 from coordinator.result import Result
 from protocol import messages as m
 
@@ -67,6 +68,8 @@ def remove_members(
         change.remove_member(member_id)
     drop_unused_regexes(change, leaving.values())
     update_epoch(env, change, bump=True)
+    if not change.members:  # nothing is left to assign, and who joins next need not wait for it
+        change.put_targets(TargetEpoch(change.epoch.epoch), {})
 
 
 def drop_unused_regexes(change: GroupChange, gone: Iterable[Member]) -> None:

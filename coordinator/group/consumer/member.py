@@ -41,7 +41,7 @@ class ClassicPart:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What a member has said of itself. `topics` are sorted; a regex "" is as good as none."""
+    """What a member has said of itself. `topics` are sorted; an empty regex is none."""
 
     member_id: str
     instance_id: str | None = None
@@ -49,7 +49,7 @@ class Member:
     client_id: str = ""
     client_host: str = ""
     topics: tuple[str, ...] = ()
-    regex: str | None = None
+    regex: str = ""
     rebalance_timeout_ms: int = -1
     assignor: str | None = None
     classic: ClassicPart | None = None
@@ -112,7 +112,7 @@ def read_member(member_id: str, value: bytes) -> Member | None:
         read.client_id,
         read.client_host,
         tuple(sorted(read.subscribed_topic_names)),
-        read.subscribed_topic_regex,
+        read.subscribed_topic_regex or "",
         read.rebalance_timeout_ms,
         read.server_assignor,
         None

@@ -139,7 +139,7 @@ def _member(classic: ClassicMember, protocol: str | None) -> Member:
         classic.client_id,
         classic.client_host,
         tuple(sorted(dict.fromkeys(subscription.topics))),
-        None,
+        "",
         classic.rebalance_timeout_ms,
         None,
         ClassicPart(classic.session_timeout_ms, classic.protocols),

@@ -27,7 +27,7 @@ MEMBERS = st.builds(
     TEXT,
     TEXT,
     st.lists(TEXT, unique=True).map(lambda names: tuple(sorted(names))),
-    st.none() | TEXT,
+    TEXT,
     st.integers(-1, 2**31 - 1),
     st.none() | TEXT,
     st.none() | st.builds(ClassicPart, st.integers(1, 9), st.just((("range", b"x"), ("rr", b"")))),
