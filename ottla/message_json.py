@@ -43,7 +43,7 @@ def _struct(value: Any, struct: Struct, version: int) -> dict[str, Any]:
 
 def _is_default(content: Any, field: Field) -> bool:
     if field.default is NEW_STRUCT:
-        return bool(content == type(content)())
+        return content is not None and bool(content == type(content)())
     return bool(content == field.default)
 
 

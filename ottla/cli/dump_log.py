@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import click
 
 from ottla.cli.options import ToolFailed
-from ottla.cli.record_decoders import SHARE_GROUP_STATE, Decoder, coordinator_decoder
+from ottla.cli.record_decoders import GROUP_RECORDS, SHARE_GROUP_STATE, Decoder, coordinator_decoder
 from ottla.version import __version__
 from protocol.errors import InvalidRecords
 from protocol.records.batch import Record
@@ -41,6 +41,7 @@ MAX_BYTES = 0x7FFFFFFF
 @click.option(
     "--verify-index-only", is_flag=True, help="Compare index files with their logs, print findings only."
 )
+@click.option("--offsets-decoder", is_flag=True, help="Print records as those of __consumer_offsets.")
 @click.option(
     "--share-group-state-decoder", is_flag=True, help="Print records as those of __share_group_state."
 )
@@ -54,13 +55,18 @@ def command(
     max_bytes: int,
     index_sanity_check: bool,
     verify_index_only: bool,
+    offsets_decoder: bool,
     share_group_state_decoder: bool,
     max_message_size: int | None,
 ) -> None:
     """Print the content of segment files: .log, .index, .timeindex, .txnindex and .snapshot."""
     if not files:
         raise ToolFailed('Missing required argument "[files]"')
-    decoder = coordinator_decoder(SHARE_GROUP_STATE) if share_group_state_decoder else plain_text
+    decoder: Decoder = plain_text
+    if offsets_decoder:
+        decoder = coordinator_decoder(GROUP_RECORDS)
+    elif share_group_state_decoder:
+        decoder = coordinator_decoder(SHARE_GROUP_STATE)
     content = print_data_log or decoder is not plain_text
     printer = Printer(deep_iteration or content, content, skip_record_metadata, max_bytes, decoder)
     findings = Findings()

@@ -6,6 +6,7 @@ JSON. A type that is not known, or bytes that do not parse, make one line instea
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from struct import Struct
 from struct import error as StructError
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from ottla.message_json import as_json, json_text
 from protocol import messages as m
-from protocol.errors import MalformedMessage
+from protocol.errors import MalformedMessage, UnsupportedVersion
 from protocol.records.batch import Record
 
 Decoder = Callable[[Record], tuple[str | None, str | None]]
@@ -21,6 +22,33 @@ Decoder = Callable[[Record], tuple[str | None, str | None]]
 SHARE_GROUP_STATE: Final = {0: "ShareSnapshot", 1: "ShareUpdate"}
 """The records of __share_group_state by type."""
 
+GROUP_RECORDS: Final = {
+    0: "LegacyOffsetCommit",
+    1: "OffsetCommit",
+    2: "GroupMetadata",
+    3: "ConsumerGroupMetadata",
+    4: "ConsumerGroupPartitionMetadata",
+    5: "ConsumerGroupMemberMetadata",
+    6: "ConsumerGroupTargetAssignmentMetadata",
+    7: "ConsumerGroupTargetAssignmentMember",
+    8: "ConsumerGroupCurrentMemberAssignment",
+    10: "ShareGroupMemberMetadata",
+    11: "ShareGroupMetadata",
+    12: "ShareGroupTargetAssignmentMetadata",
+    13: "ShareGroupTargetAssignmentMember",
+    14: "ShareGroupCurrentMemberAssignment",
+    15: "ShareGroupStatePartitionMetadata",
+    16: "ConsumerGroupRegularExpression",
+    17: "StreamsGroupMetadata",
+    19: "StreamsGroupMemberMetadata",
+    20: "StreamsGroupTargetAssignmentMetadata",
+    21: "StreamsGroupTargetAssignmentMember",
+    22: "StreamsGroupCurrentMemberAssignment",
+    23: "StreamsGroupTopology",
+}
+"""The records of __consumer_offsets by type."""
+
+CONSUMER_PROTOCOL: Final = "consumer"
 DELETED: Final = "<DELETE>"
 _I16: Final = Struct(">h")
 
@@ -53,7 +81,25 @@ def _value(name: str, kind: int, value: bytes) -> str:
     cls: type[m.Message] = getattr(m, name)
     if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:
         raise ValueError(f"Found an unknown record version {version} for {kind} type")
-    return json_text({"version": str(version), "data": _read(name, version, value, "value")})
+    data = _read(name, version, value, "value")
+    if name == "GroupMetadataValue" and data.get("protocolType") == CONSUMER_PROTOCOL:
+        for member in data["members"]:
+            _open_blobs(member)
+    return json_text({"version": str(version), "data": data})
+
+
+def _open_blobs(member: dict[str, Any]) -> None:
+    """Shows what a classic consumer told its group instead of the bytes, as far as they can be read."""
+    for name, cls in (
+        ("subscription", m.ConsumerProtocolSubscription),
+        ("assignment", m.ConsumerProtocolAssignment),
+    ):
+        blob = base64.b64decode(member[name])
+        try:
+            version = min(_number(blob, name), cls.MAX_VERSION)
+            member[name] = _read(cls.__name__, version, blob, name)
+        except (ValueError, UnsupportedVersion):
+            continue
 
 
 def _read(name: str, version: int, data: bytes, what: str) -> dict[str, Any]:

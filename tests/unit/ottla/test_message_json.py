@@ -45,3 +45,11 @@ def test_bytes_and_nulls() -> None:
 
 def test_text_is_escaped_as_javas_library_does() -> None:
     assert json_text({"a": 'ü"\\\x1f\n\\u00ab'}) == '{"a":"ü\\"\\\\\\u001F\\n\\\\u00ab"}'
+
+
+def test_a_tagged_struct_that_is_null_is_shown_where_its_default_is_an_empty_one() -> None:
+    assert (
+        as_json(m.ConsumerGroupMemberMetadataValue(classic_member_metadata=None), 0)["classicMemberMetadata"]
+        is None
+    )
+    assert "classicMemberMetadata" not in as_json(m.ConsumerGroupMemberMetadataValue(), 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.cli.record_decoders import SHARE_GROUP_STATE, coordinator_decoder
+from ottla.cli.record_decoders import GROUP_RECORDS, SHARE_GROUP_STATE, coordinator_decoder
 from protocol.records.batch import Record
 
 KEY = b"\0\1g" + bytes(15) + b"\1" + b"\0\0\0\2"
@@ -48,3 +48,16 @@ def test_bytes_that_do_not_parse_are_one_line() -> None:
 def test_a_record_without_a_key_is_an_error() -> None:
     with pytest.raises(ValueError, match="message had a missing key"):
         decode(Record(3, 0, None, b""))
+
+
+def test_what_a_classic_consumer_told_its_group_is_shown_instead_of_its_bytes() -> None:
+    subscription = encode_subscription(m.ConsumerProtocolSubscription(topics=["t"]), 0)
+    value = m.GroupMetadataValue(
+        protocol_type="consumer",
+        members=[m.GroupMetadataValue.MemberMetadata(subscription=subscription, assignment=b"\x00")],
+    )
+    key = b"\x00\x02" + m.GroupMetadataKey(group="g").encode(0)
+    record = Record(0, 0, key, b"\x00\x03" + value.encode(3), ())
+    _, payload = coordinator_decoder(GROUP_RECORDS)(record)
+    assert '"subscription":{"topics":["t"],"userData":null}' in (payload or "")
+    assert '"assignment":"AA=="' in (payload or "")
