@@ -104,7 +104,7 @@ class ShareState(CoordinatorLife["ShareStateManager"]):
     def prune(self) -> None:
         """Delete from the logs what the coordinator does not need any more.
 
-        The new starts are written down with the next checkpoint: what comes back after a crash is pruned again.
+        The new starts are written with the next checkpoint: what a crash brings back is pruned again.
         """
         for index, offset in self.manager().needed_from():
             replica = self._replicas.get(TOPIC, index)
