@@ -117,7 +117,7 @@ class ClassicRequests:
             event.client_id,
             event.client_host,
             tuple(sorted(dict.fromkeys(subscription.topics))),
-            member.regex,
+            "",
             event.rebalance_timeout_ms,
             member.assignor,
             ClassicPart(event.session_timeout_ms, event.protocols),
