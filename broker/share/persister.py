@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from coordinator.group.share.ports import Cell, Errors, StartOffsets, Summary
-from coordinator.group.share.state_partitions import Partitions
 from coordinator.share.batches import StateBatch
 from coordinator.share.manager import Done, ShareStateManager
 from coordinator.share.records import ShareKey
@@ -27,6 +25,8 @@ from replication.share import ports
 
 if TYPE_CHECKING:
     from broker.share_state import ShareState
+    from coordinator.group.share.ports import Cell, Errors, StartOffsets, Summary
+    from coordinator.group.share.state_partitions import Partitions
     from runtime.system import Env
 
 ATTEMPTS: Final = 5
@@ -120,6 +120,8 @@ class Persister:
         self, group_id: str, partitions: Partitions, done: Callable[[dict[Cell, Summary]], None]
     ) -> None:
         """For groups; see `coordinator.group.share.ports`."""
+
+        from coordinator.group.share.ports import Summary
 
         def operation(key: ShareKey) -> Operation:
             return lambda manager, done: manager.summary(key, done)
