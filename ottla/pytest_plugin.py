@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 TOPIC_NAME_MAX = 200
 
 _topics = itertools.count(1)
+_groups = itertools.count(1)
 
 
 class ClientMissing(RuntimeError):
@@ -70,18 +71,23 @@ class KafkaBroker:
         return _imported("confluent_kafka", "Producer")(self.config(config))
 
     def consumer(self, config: Mapping[str, Any] | None = None) -> Any:
-        """A `confluent_kafka.Consumer`; librdkafka wants a `group.id`, which is "test" unless given."""
-        return _imported("confluent_kafka", "Consumer")(self.config({"group.id": "test", **(config or {})}))
+        """A `confluent_kafka.Consumer` that begins with the oldest record, in a group of its own.
+
+        A `group.id` of yours lets several consumers share a topic, or one go on where another has ended.
+        """
+        return _imported("confluent_kafka", "Consumer")(self._consumer_config(config))
 
     def aio_producer(self, config: Mapping[str, Any] | None = None) -> Any:
         """A `confluent_kafka.aio.AIOProducer`; call it inside a running event loop."""
         return _imported("confluent_kafka.aio", "AIOProducer")(self.config(config))
 
     def aio_consumer(self, config: Mapping[str, Any] | None = None) -> Any:
-        """A `confluent_kafka.aio.AIOConsumer`; call it inside a running event loop."""
-        return _imported("confluent_kafka.aio", "AIOConsumer")(
-            self.config({"group.id": "test", **(config or {})})
-        )
+        """A `confluent_kafka.aio.AIOConsumer`, as `consumer`; call it inside a running event loop."""
+        return _imported("confluent_kafka.aio", "AIOConsumer")(self._consumer_config(config))
+
+    def _consumer_config(self, config: Mapping[str, Any] | None) -> dict[str, Any]:
+        own = {"group.id": f"test-{next(_groups)}", "auto.offset.reset": "earliest"}
+        return self.config({**own, **(config or {})})
 
 
 def _imported(module: str, name: str) -> Any:

@@ -20,12 +20,23 @@ def test_clients_are_the_librarys_own(kafka_broker, kafka_topic):
     assert isinstance(producer, Producer)
     producer.produce(kafka_topic, b"hello")
     assert producer.flush(10) == 0
-    from confluent_kafka import TopicPartition
 
-    consumer = kafka_broker.consumer({"enable.auto.commit": False})
-    consumer.assign([TopicPartition(kafka_topic, 0, 0)])
+    consumer = kafka_broker.consumer()
+    consumer.subscribe([kafka_topic])
     assert consumer.poll(10).value() == b"hello"
     consumer.close()
+
+
+def test_a_group_goes_on_where_its_last_consumer_ended(kafka_broker, kafka_topic):
+    producer = kafka_broker.producer()
+    for value in (b"first", b"second"):
+        producer.produce(kafka_topic, value)
+    producer.flush(10)
+    for value in (b"first", b"second"):
+        consumer = kafka_broker.consumer({"group.id": "mine"})
+        consumer.subscribe([kafka_topic])
+        assert consumer.poll(10).value() == value
+        consumer.close()
 
 
 @pytest.mark.kafka_topic(partitions=3, config={"retention.ms": 1000})
@@ -42,9 +53,13 @@ def test_the_configuration_names_the_broker(kafka_broker):
 
 async def use(kafka_broker, kafka_topic):
     producer = kafka_broker.aio_producer()
-    delivered = await (await producer.produce(kafka_topic, value=b"async"))
+    await (await producer.produce(kafka_topic, value=b"async"))
     await producer.close()
-    return delivered.value()
+    consumer = kafka_broker.aio_consumer()
+    await consumer.subscribe([kafka_topic])
+    received = await consumer.poll(10)
+    await consumer.close()
+    return received.value()
 
 
 def test_asynchronous_clients(kafka_broker, kafka_topic):
@@ -80,7 +95,7 @@ def test_a_users_session_gets_a_broker_topics_and_clients(tmp_path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "5 passed" in done.stdout
+    assert "6 passed" in done.stdout
 
 
 def test_a_client_that_is_missing_is_named(monkeypatch) -> None:

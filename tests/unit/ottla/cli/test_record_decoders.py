@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ottla.cli.record_decoders import GROUP_RECORDS, SHARE_GROUP_STATE, coordinator_decoder
+from protocol import messages as m
+from protocol.consumer_blobs import encode_subscription
 from protocol.records.batch import Record
 
 KEY = b"\0\1g" + bytes(15) + b"\1" + b"\0\0\0\2"
