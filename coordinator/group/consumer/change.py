@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from coordinator.group.consumer.member import NEW, Current, Member, current_record, member_record
+from coordinator.group.consumer.subscriptions import subscribed_regexes
 from coordinator.group.consumer.tables import (
     OLD_TOPICS_KEY_TYPE,
     REGEX_KEY_TYPE,
@@ -81,6 +82,12 @@ class GroupChange:
         else:
             member_id = self.tables.static_ids.get(self.group_id, instance_id)
         return None if member_id is None else self.members.get(member_id)
+
+    def subscribed_regexes(self) -> dict[str, None]:
+        """The regular expressions of all members, each once."""
+        if self._own_members:
+            return subscribed_regexes(self.members.values())
+        return dict.fromkeys(self.tables.regex_users.row(self.group_id))
 
     def standing(self, member_id: str) -> Current:
         """Where a member stands."""

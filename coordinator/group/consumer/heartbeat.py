@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from coordinator.group.consumer.assign import update_epoch, update_target
+from coordinator.group.consumer.assign import preferred_assignor, update_epoch, update_target
 from coordinator.group.consumer.change import GroupChange
 from coordinator.group.consumer.checks import check_epoch, check_instance
 from coordinator.group.consumer.environment import Environment
@@ -187,26 +187,20 @@ def subscribe(
     new_regex = updated.regex != member.regex
     if new_regex and updated.regex and updated.regex not in change.regexes:
         compile_regex(updated.regex)
-    assignor = preferred(change, env)
+    votes_change = updated.assignor != member.assignor
+    assignor = preferred_assignor(env, change) if votes_change else ""
     if updated != member or updated.member_id not in change.members:
         change.put_member(updated)
     if new_regex:
         drop_unused_regexes(change, [member])
     resolved = new_regex and (not updated.regex or updated.regex in change.regexes)
     topics_changed = updated.topics != member.topics
-    bump = topics_changed or resolved or preferred(change, env) != assignor
+    if votes_change:
+        votes_change = preferred_assignor(env, change) != assignor
+    bump = topics_changed or resolved or votes_change
     update_epoch(env, change, bump=bump)
     resolver.refresh(change, may_describe)
     return topics_changed or new_regex
-
-
-def preferred(change: GroupChange, env: Environment) -> str | None:
-    """Only for comparison: what most members ask for, None where nobody asks."""
-    votes: dict[str, int] = {}
-    for member in change.members.values():
-        if member.assignor is not None:
-            votes[member.assignor] = votes.get(member.assignor, 0) + 1
-    return max(votes, key=votes.__getitem__) if votes else None
 
 
 def step(

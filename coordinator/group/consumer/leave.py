@@ -74,7 +74,8 @@ def remove_members(
 
 def drop_unused_regexes(change: GroupChange, gone: Iterable[Member]) -> None:
     """Forget what was found for expressions that only `gone` subscribed to."""
-    left = subscribed_regexes(change.members.values())
-    for regex in subscribed_regexes(gone):
+    gone_regexes = subscribed_regexes(gone)
+    left = change.subscribed_regexes() if gone_regexes else {}
+    for regex in gone_regexes:
         if regex not in left and regex in change.regexes:
             change.put_regex(regex, None)

@@ -18,7 +18,6 @@ from coordinator.group.consumer.assign import update_epoch
 from coordinator.group.consumer.change import GroupChange
 from coordinator.group.consumer.environment import Environment
 from coordinator.group.consumer.errors import Refused
-from coordinator.group.consumer.subscriptions import subscribed_regexes
 from coordinator.group.consumer.tables import NOT_RESOLVED, Resolved
 from protocol.errors import ErrorCode
 
@@ -62,7 +61,7 @@ class RegexResolver:
         the member that asks.
         """
         group_id = change.group_id
-        wanted = subscribed_regexes(change.members.values())
+        wanted = change.subscribed_regexes()
         if not wanted or group_id in self._running:
             return
         now_ms = self._env.now_ms()
@@ -132,7 +131,7 @@ def store_resolved(
     anew where that is something else than before.
     """
     now_ms = env.now_ms()
-    wanted = subscribed_regexes(change.members.values())
+    wanted = change.subscribed_regexes()
     changed = False
     for regex, topics in found.items():
         if regex in wanted:

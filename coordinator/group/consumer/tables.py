@@ -1,5 +1,6 @@
 """The replayed state of consumer groups: what `ModernTables` has, resolved regular expressions (record type
-16), and what follows from them: who holds a partition, who holds an instance id.
+16), and what follows from them: who holds a partition, who holds an instance id, how many members have a
+regular expression.
 
 Record type 4, which early releases wrote, is passed over: the hash in type 3 has taken its place; a group
 that has one gets its tombstone with the next change of epoch.
@@ -45,6 +46,7 @@ class ConsumerTables(ModernTables[Member, Current]):
         self.regexes: JournaledTable[str, str, Resolved] = JournaledTable(journal)
         self.holders: JournaledTable[str, Cell, str] = JournaledTable(journal)
         self.static_ids: JournaledTable[str, str, str] = JournaledTable(journal)
+        self.regex_users: JournaledTable[str, str, int] = JournaledTable(journal)
         self.old_topics: JournaledTable[str, str, bool] = JournaledTable(journal)
 
     def replay(self, kind: int, key: bytes, value: bytes | None) -> None:
@@ -61,7 +63,11 @@ class ConsumerTables(ModernTables[Member, Current]):
             group_id, member_id = read_key(key, named=True)
             before = self.members.get(group_id, member_id)
             super().replay(kind, key, value)
-            self._follow_static(group_id, before, self.members.get(group_id, member_id))
+            now = self.members.get(group_id, member_id)
+            self._follow_static(group_id, before, now)
+            self._follow_regex(
+                group_id, "" if before is None else before.regex, "" if now is None else now.regex
+            )
         elif kind == CONSUMER.current:
             group_id, member_id = read_key(key, named=True)
             held = self.current.get(group_id, member_id)
@@ -90,6 +96,16 @@ class ConsumerTables(ModernTables[Member, Current]):
             self.static_ids.remove(group_id, before.instance_id)
         if now is not None and now.instance_id is not None:
             self.static_ids.put(group_id, now.instance_id, now.member_id)
+
+    def _follow_regex(self, group_id: str, before: str, now: str) -> None:
+        if before == now:
+            return
+        for regex, step in ((before, -1), (now, 1)):
+            count = (self.regex_users.get(group_id, regex) or 0) + step
+            if regex and count:
+                self.regex_users.put(group_id, regex, count)
+            elif regex:
+                self.regex_users.remove(group_id, regex)
 
     def _follow_holder(
         self, group_id: str, member_id: str, before: Current | None, now: Current | None

@@ -34,6 +34,7 @@ from coordinator.group.records import group_record
 from protocol import messages as m
 from protocol.errors import ErrorCode
 
+NO_TOPICS_SEEN = 0  # as metadata hash
 _log = logging.getLogger(__name__)
 
 
@@ -106,8 +107,13 @@ class Upgrades:
             self._env.watch.sessions.renew(
                 change.group_id, member_id, group.members[member_id].session_timeout_ms
             )
+        # In a rebalance, partitions of those who left belong to nobody: that calls for another assignment.
+        settled = group.state is GroupState.STABLE
+        self._env.seen.pop(change.group_id, None)
         names = subscribed_topics(members.values(), {})
-        change.put_epoch(GroupEpoch(generation, metadata_hash(self._env.topics, names)))
+        change.put_epoch(
+            GroupEpoch(generation, metadata_hash(self._env.topics, names) if settled else NO_TOPICS_SEEN)
+        )
         change.put_targets(TargetEpoch(generation), assignments)
         for member_id, assignment in assignments.items():
             assigned = {

@@ -24,7 +24,17 @@ from runtime.entropy import SeededRandom
 from tests.unit.coordinator.memory_topic import MemoryTopic, Tasks, VirtualTime
 
 GROUP = "g"
-TABLES = ("epochs", "target_epochs", "members", "targets", "current", "regexes", "holders", "static_ids")
+TABLES = (
+    "epochs",
+    "target_epochs",
+    "members",
+    "targets",
+    "current",
+    "regexes",
+    "holders",
+    "static_ids",
+    "regex_users",
+)
 
 
 def id_of(name: str, generation: int = 0) -> bytes:

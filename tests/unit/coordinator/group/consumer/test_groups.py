@@ -196,6 +196,8 @@ class Histories(RuleBasedStateMachine):
                     for number in numbers:
                         assert held.setdefault((topic, number), member_id) == member_id
         assert held == self.play.tables.holders.row(GROUP)
+        users = [member.regex for member in members.values() if member.regex]
+        assert {regex: users.count(regex) for regex in users} == self.play.tables.regex_users.row(GROUP)
 
     @invariant()
     def epochs_do_not_fall(self) -> None:
