@@ -40,6 +40,7 @@ PROVED_ELSEWHERE = {
     "ottla/cli/group_errors.py": "tests/tools/test_consumer_groups.py",
     "ottla/cli/reset_offsets.py": "tests/tools/test_consumer_groups.py",
     "ottla/cli/topics.py": "tests/tools/test_topics.py",
+    "replication/share/ports.py": "tests/unit/broker/share/test_settings.py",
     "runtime/files.py": "tests/contract/test_file_system.py",
     "replication/metadata/store.py": "tests/contract/test_metadata_store.py",
     "replication/metadata/memory_store.py": "tests/contract/test_metadata_store.py",
