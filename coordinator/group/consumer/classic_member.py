@@ -138,8 +138,7 @@ class ClassicRequests:
             protocol_name=event.protocols[0][0],
         )
         if downgrade:
-            stale = change.target_epoch.epoch < change.epoch.epoch
-            why = "its assignment is out of date" if stale else None
+            why = None if _everybody_has_its_part(change) else "not everybody has its part of the assignment"
             self._downgrades.convert(change, {}, updated, rebalance=why)
             response.generation_id = change.epoch.epoch
             return Answer(response)
@@ -264,6 +263,15 @@ class ClassicRequests:
             errors.append(ErrorCode.NONE)
         remove_members(self._env, self._downgrades, change, going.values())
         return Answer(left(event, errors))
+
+
+def _everybody_has_its_part(change: GroupChange) -> bool:
+    """Whether the target is that of the group epoch, and all members are there: nobody has another's part."""
+    epoch = change.epoch.epoch
+    standing = [change.standing(member_id) for member_id in change.members]
+    return change.target_epoch.epoch == epoch and all(
+        each.epoch == epoch and each.state is MemberState.STABLE for each in standing
+    )
 
 
 def _classic(member: Member) -> ClassicPart:

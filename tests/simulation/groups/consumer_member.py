@@ -65,8 +65,7 @@ class ConsumerMember(Member):
 
     async def _beat(self) -> None:
         request = self._ask(self.generation, everything=self._says_all, owned=self._says_owned)
-        joins = self.generation == JOIN
-        if joins and self.instance_id is not None:
+        if self.generation == JOIN:
             self.known_since_ms = self.world.now_ms
         self._says_all, said_all = False, self._says_all
         self._says_owned, said_owned = False, self._says_owned
@@ -86,6 +85,8 @@ class ConsumerMember(Member):
             def done(error: E, response: m.ConsumerGroupHeartbeatResponse | None) -> None:
                 tell(error if response is None else response)
 
+            if request.member_epoch == JOIN and self.instance_id is not None:
+                self.world.takes_instance(self)
             broker.manager.consumer_heartbeat(request, VERSION, Caller(self.name, "/10.1.1.2"), done)
 
         return await self.send(ask)

@@ -29,6 +29,8 @@ class Member:
     and nobody has taken its instance id or removed it.
     """
 
+    is_classic = False
+
     def __init__(
         self, world: World, group: str, name: str, topics: tuple[str, ...], instance_id: str | None
     ) -> None:
@@ -88,7 +90,9 @@ class Member:
     def check_removed(self, reply: Reply) -> None:
         """A coordinator does not know it: right where it was silent, or was never recorded."""
         excused = not self.recorded and (
-            self.view != reply.view or self.world.deleted_ms[self.group] >= self.known_since_ms
+            self.view != reply.view
+            or self.world.deleted_ms[self.group] >= self.known_since_ms
+            or self.group.startswith("mixed")  # a change of protocol may be taken back
         )
         assert self.suspect or excused, f"{self} was removed though it sent heartbeats in time"
 

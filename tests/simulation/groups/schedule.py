@@ -23,8 +23,8 @@ from tests.simulation.groups.replayed import check_replayed
 from tests.simulation.groups.world import World, shard_settings
 from tests.simulation.virtual_time import Pause
 
-STYLES = {"eager": (EAGER, "roundrobin"), "cooperative": (COOPERATIVE,)}
-GROUPS = ("eager-1", "eager-2", "cooperative-1", "consumer-1", "consumer-2")
+STYLES = {"eager": (EAGER, "roundrobin"), "cooperative": (COOPERATIVE,), "mixed": (EAGER,)}
+GROUPS = ("eager-1", "eager-2", "cooperative-1", "consumer-1", "consumer-2", "mixed-1")
 SIMPLE = "simple"
 MEMBERS_MAX = 5
 CALM_MS = 90_000  # longer than a rebalance, a session and a write that takes too long
@@ -75,7 +75,7 @@ class Schedule:
         if topics is None:
             topics = self.random.choice((("a",), ("a", "b"), ("b",), ("a", "b")))
         name, style = f"m{self._named}", group.split("-")[0]
-        if style == "consumer":
+        if style == "consumer" or (style == "mixed" and self.world.chance(500)):
             self.world.start(ConsumerMember(self.world, group, name, topics, instance))
             return
         protocols = list(STYLES[style])
@@ -265,8 +265,8 @@ class Schedule:
         broker = cluster.coordinator(group)
         if broker is None or broker.runtime.state(cluster.partition_of(group)) is not State.ACTIVE:
             return None
-        if group.startswith("consumer"):
-            newer = broker.manager.consumer_describe(group)
+        newer = broker.manager.consumer_describe(group)
+        if newer.error_code == 0:
             return newer.group_state, sorted(member.member_id for member in newer.members)
         described = broker.manager.describe(group, 5)
         return described.group_state, sorted(member.member_id for member in described.members)

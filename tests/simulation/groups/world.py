@@ -85,14 +85,20 @@ class World:
         return [member for member in self.members if member.group == group and member.alive]
 
     def takes_instance(self, member: Member) -> None:
-        """A process joins under an instance id: who had it before is fenced, now or soon."""
+        """A process joins under an instance id: who had it before is fenced, now or soon.
+
+        A member of the newer protocol takes it from classic ones only; it waits for others to leave.
+        """
         for other in self.living(member.group):
-            if other is not member and other.instance_id == member.instance_id:
+            same = other is not member and other.instance_id == member.instance_id
+            if same and (member.is_classic or other.is_classic):
                 other.doubt()
 
     def assigned(self, member: Member, places: frozenset[Place], *, fixed: bool) -> None:
         """No partition twice in a generation. A classic member's own part never changes within one."""
         self.counts["assignments"] += 1
+        if member.group.startswith("mixed"):
+            return  # each conversion begins to count anew
         parts = self.handed_out.setdefault((member.group, member.generation), {})
         who = member.instance_id or member.member_id
         before = parts.setdefault(who, places)

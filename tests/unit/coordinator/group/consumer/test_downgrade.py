@@ -95,3 +95,18 @@ def test_a_changed_subscription_on_the_way_back_asks_for_a_rebalance() -> None:
     assert old.join().error_code == E.NONE
     play.settle()
     assert play.shard.groups[GROUP].state is GroupState.PREPARING_REBALANCE
+
+
+def test_a_static_member_that_comes_back_as_a_classic_one_gets_nothing_that_another_has() -> None:
+    """Its other subscription calls for another assignment: the classic group begins with a rebalance."""
+    play = Play({"t": 4, "u": 1})
+    static, old = play.client("static", "u", instance_id="i"), ClassicClient(play, "t")
+    static.join()
+    old.join()
+    assert old.rejoin("t", []) == [0, 1, 2, 3]
+    back = ClassicClient(play, "t", instance_id="i")
+    back.join()
+    play.settle()
+    assert not play.tables.exists(GROUP)
+    assert play.shard.groups[GROUP].state is GroupState.PREPARING_REBALANCE
+    assert back.sync().error_code == E.REBALANCE_IN_PROGRESS

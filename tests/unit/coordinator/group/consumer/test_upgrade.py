@@ -91,3 +91,19 @@ def test_a_share_or_other_group_is_not_taken_over() -> None:
     assert not parts.is_taken(GROUP)
     two(play)
     assert parts.is_taken(GROUP)
+
+
+def test_partitions_of_one_who_left_in_a_rebalance_are_given_out_after_the_upgrade() -> None:
+    """Also where the upgrade brings no new subscription, and the group was of the newer protocol before."""
+    play = Play()
+    first = play.client("first", "t")
+    first.join()
+    first.leave()
+    one, other = ClassicClient(play, "t", instance_id="i"), ClassicClient(play, "t")
+    stable(play, one, other)
+    assert other.leave() == E.NONE
+    assert play.shard.groups[GROUP].state is GroupState.PREPARING_REBALANCE
+    new = play.client("new", "t", instance_id="i")
+    new.join()
+    new.sync()
+    assert new.partitions() == [0, 1, 2, 3]
