@@ -100,14 +100,19 @@ class Acknowledgement:
         if ack.last < window.start_offset:
             return
         batches = self._batches_of(ack)
+        segments = list(_segments(ack))
+        if not self._may_renew and AckType.RENEW in ack.types:
+            raise _wrong_state("Renewing acquisition locks is not enabled for the group.")
+        low = max(ack.first, window.start_offset)
+        at = 0
         for batch in batches:
-            if not batch.split and batch.last >= window.start_offset:
-                self._check_whole(batch)
-        for first, last, kind in _segments(ack):
-            low = max(first, window.start_offset)
-            for batch in batches:
-                if batch.last >= low and batch.first <= last:
-                    self._apply(batch, low, last, kind)
+            first, last = max(batch.first, low), min(batch.last, ack.last)
+            if first > last:
+                continue
+            self._check(batch, first, last)
+            while segments[at][1] < first:
+                at += 1
+            at = self._apply(batch, first, last, segments, at)
 
     def _batches_of(self, ack: Ack) -> list[FlightBatch]:
         window = self._window
@@ -129,26 +134,40 @@ class Acknowledgement:
             )
         return batches
 
-    def _check_whole(self, batch: FlightBatch) -> None:
-        [run] = batch.runs
-        if run.member == NOBODY:
-            raise _wrong_state("The batch cannot be acknowledged. The batch is not in the acquired state.")
-        if run.member != self._member:
-            raise _wrong_state("Member is not the owner of batch record")
-
-    def _apply(self, batch: FlightBatch, first: int, last: int, kind: int) -> None:
+    def _check(self, batch: FlightBatch, first: int, last: int) -> None:
+        """Whether the member holds everything from `first` to `last`."""
+        if not batch.split:
+            [run] = batch.runs
+            if run.member == NOBODY:
+                raise _wrong_state(
+                    "The batch cannot be acknowledged. The batch is not in the acquired state."
+                )
+            if run.member != self._member:
+                raise _wrong_state("Member is not the owner of batch record")
         for run in batch.touching(first, last):
             if run.state != ACQUIRED:
                 raise _wrong_state("The offset cannot be acknowledged. The offset is not acquired.")
             if run.member != self._member:
                 raise _wrong_state("Member is not the owner of offset")
-        if kind == AckType.RENEW and not self._may_renew:
-            raise _wrong_state("Renewing acquisition locks is not enabled for the group.")
-        for run in batch.within(first, last):
+
+    def _apply(
+        self, batch: FlightBatch, first: int, last: int, segments: list[tuple[int, int, int]], at: int
+    ) -> int:
+        """Stage what the segments from index `at` on say of the range; the index of the last one that did."""
+        borders, following = [first], at + 1
+        while following < len(segments) and segments[following][0] <= last:
+            borders.append(segments[following][0])
+            following += 1
+        batch.cut_at([*borders, last + 1])
+        for run in batch.touching(first, last):
+            while segments[at][1] < run.first:
+                at += 1
+            kind = segments[at][2]
             if kind == AckType.RENEW:
                 run.deadline_ms = self._renewed_until_ms
             else:
                 self.stage(run, _BECOMES[AckType(kind)])
+        return at
 
     def stage(self, run: Run, state: int) -> None:
         """One run goes; what was delivered often enough does not come back."""

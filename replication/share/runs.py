@@ -17,7 +17,7 @@ operations on parts of it split runs, and nothing is ever kept for each record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from replication.share.ports import StateBatch
 
@@ -141,11 +141,32 @@ class FlightBatch:
 
     def cut(self, at: int, offset: int) -> None:
         """Split the run at index `at` so that a new one begins at `offset`; both have all else in common."""
-        run = self.runs[at]
-        right = Run(offset, run.last, run.state, run.count, run.member, run.deadline_ms)
-        right.staged, right.before = run.staged, run.before
-        if right.staged is not None:
-            right.staged.runs.append(right)
-        run.last = offset - 1
-        self.runs.insert(at + 1, right)
+        self.runs.insert(at + 1, _split(self.runs[at], offset))
         self.split = True
+
+    def cut_at(self, offsets: Sequence[int]) -> None:
+        """Split runs so that one begins at each of the offsets, which ascend; in one pass."""
+        runs: list[Run] = []
+        at, count = 0, len(offsets)
+        for run in self.runs:
+            while at < count and offsets[at] <= run.first:
+                at += 1
+            while at < count and offsets[at] <= run.last:
+                right = _split(run, offsets[at])
+                runs.append(run)
+                run = right
+                at += 1
+            runs.append(run)
+        if len(runs) > len(self.runs):
+            self.runs = runs
+            self.split = True
+
+
+def _split(run: Run, offset: int) -> Run:
+    """End the run before `offset`, and return the rest of it."""
+    right = Run(offset, run.last, run.state, run.count, run.member, run.deadline_ms)
+    right.staged, right.before = run.staged, run.before
+    if right.staged is not None:
+        right.staged.runs.append(right)
+    run.last = offset - 1
+    return right

@@ -136,15 +136,10 @@ class SharePartition:
         limit = self._limits().delivery_count_limit
         work = Acknowledgement(window, member, limit, 0, False)
         for batch in window.held(member):
-            low = max(batch.first, window.start_offset)
-            for first, last, state in (
-                (batch.first, window.start_offset - 1, ARCHIVED),
-                (low, batch.last, AVAILABLE),
-            ):
-                for run in list(batch.touching(first, last)):
-                    if run.state == ACQUIRED and run.member == member:
-                        for part in batch.within(max(run.first, first), min(run.last, last)):
-                            work.stage(part, state)
+            batch.cut_at([window.start_offset])
+            for run in batch.runs:
+                if run.state == ACQUIRED and run.member == member:
+                    work.stage(run, ARCHIVED if run.last < window.start_offset else AVAILABLE)
         return work.transition
 
     def state_batches(self, transition: Transition) -> list[StateBatch]:
@@ -177,8 +172,7 @@ class SharePartition:
         taken: list[StateBatch] = []
         earliest: int | None = None
         for batch in window.batches:
-            if batch.first < window.start_offset <= batch.last:
-                list(batch.within(window.start_offset, batch.last))
+            batch.cut_at([window.start_offset])
             for run in batch.runs:
                 if run.state == ACQUIRED and run.deadline_ms <= now_ms:
                     gone = run.last < window.start_offset or run.count >= limit

@@ -95,6 +95,10 @@ class Window:
 
     def insert(self, batch: FlightBatch) -> None:
         """Add a batch where there is none."""
+        if not self._firsts or batch.first > self._firsts[-1]:
+            self._firsts.append(batch.first)
+            self.batches.append(batch)
+            return
         at = bisect_right(self._firsts, batch.first)
         self._firsts.insert(at, batch.first)
         self.batches.insert(at, batch)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from broker.handlers import share_requests
 from broker.handlers.share_requests import is_known, leader_hints
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from tests.support.share_member import ACCEPT, RELEASE
 from tests.support.share_net import ShareNet
 
 
@@ -61,6 +63,16 @@ def test_each_partition_has_a_result_of_its_own(broker: ShareNet) -> None:
         (True, 7): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         (False, 0): ErrorCode.UNKNOWN_TOPIC_ID,
     }
+
+
+def test_many_types_are_taken_in_several_turns(broker: ShareNet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share_requests, "TYPES_AT_ONCE", 1)
+    topic_id = bytes(broker.create("t").topic_id)
+    broker.values("t", 5)
+    ann = broker.member(topic_id)
+    assert ann.fetch().acquired == [(0, 4, 1)]
+    assert ann.ack_error((0, 4, ACCEPT, RELEASE, ACCEPT, RELEASE, ACCEPT)) == 0
+    assert ann.fetch().acquired == [(1, 1, 2), (3, 3, 2)]
 
 
 def test_where_the_leader_is(broker: ShareNet) -> None:

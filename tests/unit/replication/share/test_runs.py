@@ -70,3 +70,12 @@ def test_what_is_stored_is_joined_and_begins_at_the_start() -> None:
         StateBatch(6, 6, ACKNOWLEDGED, 2),
         StateBatch(8, 8, ARCHIVED, 2),
     ]
+
+
+def test_many_cuts_in_one_pass() -> None:
+    batch = FlightBatch([Run(0, 4, ACQUIRED, 1, "ann", 9), Run(5, 9, AVAILABLE, 0)])
+    batch.cut_at([0, 2, 3, 5, 8, 10, 20])
+    assert spans(batch) == [(0, 1), (2, 2), (3, 4), (5, 7), (8, 9)]
+    whole = FlightBatch([Run(0, 4, ACQUIRED, 1)])
+    whole.cut_at([0, 5])
+    assert not whole.split
