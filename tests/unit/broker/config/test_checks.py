@@ -21,6 +21,15 @@ from broker.config.values import ConfigError
         ({"replica.fetch.wait.max.ms": "31000"}, "replica.socket.timeout.ms should"),
         ({"offsets.topic.compression.codec": "5"}, "offsets.topic.compression.codec must be"),
         ({"group.max.session.timeout.ms": "5"}, "group.max.session.timeout.ms must not be below"),
+        (
+            {"group.share.delivery.count.limit": "2", "group.share.min.delivery.count.limit": "3"},
+            "limit must be",
+        ),
+        ({"group.share.record.lock.duration.ms": "1000"}, "must be greater than or equal to group.share.min"),
+        (
+            {"group.share.max.share.sessions": "199"},
+            "sessions must be greater than or equal to group.share.max",
+        ),
         ({"max.connections.per.ip.overrides": "abc"}, "'abc' is not HOST:COUNT"),
     ],
 )
