@@ -20,6 +20,12 @@ Feature = Callable[[], bool]
 GroupConfig = Callable[[str, str], int | None]
 """What a group has set for itself under a name; None where it has not."""
 
+_BROKER_KEYS = {
+    "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
+    "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
+    "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
+}
+
 
 def shard_settings(
     config: BrokerConfig, holder: ImageHolder, feature: Feature, group_config: GroupConfig
@@ -45,7 +51,7 @@ def _consumer_settings(config: BrokerConfig, feature: Feature, group_config: Gro
 
     def of_group(group_id: str, name: str) -> int:
         own = group_config(group_id, name)
-        return config.integer(f"group.{name}") if own is None else own
+        return config.integer(_BROKER_KEYS[name]) if own is None else own
 
     return ConsumerSettings(
         enabled=enabled,

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from coordinator.placement import partition_for
+from coordinator.ports import TopicFacts
 from protocol import messages as m
 from protocol.records.batch import batches, records
 from tests.support.consumer_member import STATIC_LEAVE, ConsumerMember
 from tests.support.group_member import Member, form
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
+from tests.unit.coordinator.group.consumer.play import Play
 
 New = Callable[..., ConsumerMember]
 VALUES: dict[int, Any] = {
@@ -177,6 +179,29 @@ def test_a_regular_expression(member: New, log: Log, name: str) -> None:
     assert kinds(log.news()) == [
         (8, "a", None), (7, "a", None), (5, "a", None), (16, name, None), (3, ""), (6, ""),
     ]  # fmt: skip
+
+
+def test_what_was_written_is_loaded_as_it_was(member: New, wire: WireClient, log: Log, name: str) -> None:
+    """Our coordinator reads the partition, whoever wrote it, and shows the group as its broker does."""
+    first, second = member("a", instance_id="i"), member("b", regex=f"{name}.*")
+    first.join()
+    second.join()
+    first.settle(second)
+    member("c").join()
+    first.beat()
+    shown = first.describe()
+    [facts] = wire.metadata(name).topics
+    play = Play({})
+    play.topics.facts[name] = TopicFacts(name, facts.topic_id, len(facts.partitions))
+    play.topic.logs[0] = wire.stored_batches("__consumer_offsets", log.partition)
+    play.restart()
+    loaded = play.shard.consumer.described(name)
+    for group in (shown, loaded):
+        group.members.sort(key=lambda each: each.member_id)
+        for each in group.members:
+            for part in (*each.assignment.topic_partitions, *each.target_assignment.topic_partitions):
+                part.partitions.sort()
+    assert loaded == shown
 
 
 def test_a_classic_group_that_changes_and_changes_back(

@@ -42,10 +42,12 @@ def listed(env: Environment, group_id: str) -> m.ListGroupsResponse.ListedGroup:
     )
 
 
-def described_absent(group_id: str, text: str) -> m.ConsumerGroupDescribeResponse.DescribedGroup:
-    """There is no consumer group of this id."""
+def described_refused(
+    group_id: str, error: ErrorCode, text: str
+) -> m.ConsumerGroupDescribeResponse.DescribedGroup:
+    """There is nothing to show: no such group, another type, or the protocol is off."""
     return m.ConsumerGroupDescribeResponse.DescribedGroup(
-        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_code=error,
         error_message=text,
         group_id=group_id,
         group_state="",

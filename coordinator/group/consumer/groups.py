@@ -31,6 +31,8 @@ from coordinator.result import CoordinatorRecord, Result
 from protocol import messages as m
 from protocol.errors import ErrorCode
 
+NOT_ENABLED = "The consumer group protocol is not enabled on this cluster."
+
 _log = logging.getLogger(__name__)
 R = TypeVar("R")
 
@@ -57,10 +59,7 @@ class ConsumerGroups:
         """ConsumerGroupHeartbeat; refusals are answers."""
         try:
             if not self._settings.enabled():
-                raise Refused(
-                    ErrorCode.UNSUPPORTED_VERSION,
-                    "The consumer group protocol is not enabled on this cluster.",
-                )
+                raise Refused(ErrorCode.UNSUPPORTED_VERSION, NOT_ENABLED)
             checks.check_heartbeat(request, version, self._settings.assignors)
             if request.member_epoch < JOIN_EPOCH:
                 return leave(self._env, self._downgrades, request)
@@ -76,10 +75,12 @@ class ConsumerGroups:
 
     def described(self, group_id: str) -> m.ConsumerGroupDescribeResponse.DescribedGroup:
         """A group as ConsumerGroupDescribe shows it, also if there is none."""
+        if not self._settings.enabled():
+            return describe.described_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, NOT_ENABLED)
         if not self.tables.exists_committed(group_id):
             other = self._parts.is_taken(group_id)
             text = f"Group {group_id} is not a consumer group." if other else f"Group {group_id} not found."
-            return describe.described_absent(group_id, text)
+            return describe.described_refused(group_id, ErrorCode.GROUP_ID_NOT_FOUND, text)
         return describe.described(self._env, group_id)
 
     def replay(self, kind: int, key: bytes, value: bytes | None) -> None:

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from coordinator.group.modern.ports import Committer
 from coordinator.group.offsets import Commit
+from coordinator.result import Producer
 from protocol import messages as m
 from protocol.errors import ErrorCode as E
 from tests.unit.coordinator.group.consumer.play import GROUP, Play, together
@@ -326,6 +327,23 @@ def test_who_may_commit(by: Committer, version: int, wanted: object) -> None:
     play = Play()
     play.client("a", "t").join()
     assert commits(play, by, version=version) == wanted
+
+
+def test_a_commit_in_a_transaction_hears_of_generations() -> None:
+    play = Play()
+    play.client("a", "t").join()
+    answers: list[Any] = []
+    for member_id, epoch in (("a", 3), ("a", 2), ("b", 2), ("", -1)):
+        play.manager.commit_offsets(
+            GROUP,
+            Committer(member_id, None, epoch),
+            3,
+            [Commit("t", 0, 5)],
+            lambda error, _: answers.append(error),
+            producer=Producer(7, 0),
+        )
+        play.commit()
+    assert answers == [E.ILLEGAL_GENERATION, E.NONE, E.UNKNOWN_MEMBER_ID, E.NONE]
 
 
 def test_a_group_id_has_one_type() -> None:

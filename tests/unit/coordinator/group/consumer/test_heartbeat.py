@@ -102,6 +102,7 @@ def test_the_protocol_may_be_off() -> None:
     play = Play(enabled=lambda: False)
     answer = play.client("a", "t").join()
     assert answer.error_code == E.UNSUPPORTED_VERSION
+    assert play.described().error_code == E.UNSUPPORTED_VERSION
     assert not play.tables.exists(GROUP)
 
 
