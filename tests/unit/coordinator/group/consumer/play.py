@@ -94,16 +94,20 @@ class Play:
         }
         self.settings = ConsumerSettings(group_config=lambda group, name: self.configs[name], **settings)
         self.auto_commit = True
+        self.starts = 0
         self.start()
 
     def start(self) -> None:
         """Load the log into a new runtime, as after a restart."""
+        self.starts += 1
         shard_settings = ShardSettings(
             ev.GroupSettings(initial_rebalance_delay_ms=0), topics=self.topics, consumer=self.settings
         )
 
         def make(context: Any) -> GroupShard:
-            self.shard = GroupShard(context, self.time, SeededRandom(b"play"), shard_settings)
+            self.shard = GroupShard(
+                context, self.time, SeededRandom(b"play %d" % self.starts), shard_settings
+            )
             return self.shard
 
         self.runtime = CoordinatorRuntime(
