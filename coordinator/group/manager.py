@@ -9,27 +9,20 @@ before, in the handlers, as they know the request's principal and listener.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from coordinator.group.classic import events as ev
-from coordinator.group.classic.commit import check_commit, check_commit_without_group
-from coordinator.group.classic.describe import (
-    delete_error,
-    described,
-    described_absent,
-    is_subscribed,
-    listed,
-    offset_delete_error,
-)
+from coordinator.group.classic.describe import delete_error, described, described_absent, listed
 from coordinator.group.consumer.classic_member import Answer as ClassicAnswer
 from coordinator.group.consumer.classic_member import refused
 from coordinator.group.consumer.heartbeat import Caller
 from coordinator.group.modern.ports import Committer as Committer
 from coordinator.group.modern.ports import ModernGroups
-from coordinator.group.offsets import NO_RETENTION, Commit, Fetched, TopicPartition
+from coordinator.group.offset_requests import NO_READER as NO_READER
+from coordinator.group.offset_requests import OffsetRequests
 from coordinator.group.shard import Answer, GroupShard, Removal
 from coordinator.ports import Clock, Timer
-from coordinator.result import NO_PRODUCER, CoordinatorError, Producer, Result
+from coordinator.result import CoordinatorError, Result
 from coordinator.runtime import CoordinatorRuntime
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -37,30 +30,20 @@ from protocol.errors import ErrorCode
 RETENTION_MS = 10080 * 60_000
 """Default of offsets.retention.minutes."""
 
-NO_READER = (None, -1)
 NO_TOKEN = 0
 
-R = TypeVar("R")
-Errors: TypeAlias = list[ErrorCode]
 MakeEvent: TypeAlias = Callable[[int], ev.Request]
 
 
-class GroupManager:
+class GroupManager(OffsetRequests):
     """All requests about groups; `runtime` is that of __consumer_offsets."""
 
     def __init__(
         self, runtime: CoordinatorRuntime[GroupShard], clock: Clock, timer: Timer, retention_ms: int
     ) -> None:
-        self.runtime = runtime
+        super().__init__(runtime, clock)
         self._timer = timer
-        self._clock = clock
         self.retention_ms = retention_ms
-
-    def partition_of(self, group_id: str | None, *, may_be_empty: bool = False) -> int:
-        """Where a group lives. Raises CoordinatorError: INVALID_GROUP_ID, COORDINATOR_NOT_AVAILABLE."""
-        if group_id is None or (not group_id and not may_be_empty):
-            raise CoordinatorError(ErrorCode.INVALID_GROUP_ID)
-        return self.runtime.partition_for(group_id)
 
     def handle(self, group_id: str, make_event: MakeEvent, answer: Answer) -> None:
         """JoinGroup, SyncGroup, Heartbeat, LeaveGroup: `make_event` gets the token for its event.
@@ -135,98 +118,6 @@ class GroupManager:
         Raises CoordinatorError.
         """
         return self.runtime.read(self.partition_of(group_id), lambda shard: shard.beat(group_id, event))
-
-    def commit_offsets(
-        self,
-        group_id: str,
-        committer: Committer,
-        version: int,
-        commits: list[Commit],
-        done: Callable[[ErrorCode, Errors | None], None],
-        *,
-        retention_ms: int = NO_RETENTION,
-        producer: Producer = NO_PRODUCER,
-    ) -> None:
-        """OffsetCommit, and with a producer TxnOffsetCommit: one error for each commit, or one for all."""
-        transactional = producer != NO_PRODUCER
-
-        def operation(shard: GroupShard) -> Result[Errors]:
-            group, error = shard.groups.get(group_id), ErrorCode.NONE
-            modern = shard.modern_group(group_id)
-            if modern is not None:
-                error = _commit_error(modern, group_id, committer, version, commits, transactional)
-            elif group is not None:
-                error = check_commit(group, *committer, transactional=transactional)
-            elif not shard.offsets.has_any(group_id):
-                error = check_commit_without_group(committer.generation, version, transactional=transactional)
-            elif committer.generation >= 0:
-                error = ErrorCode.UNKNOWN_MEMBER_ID  # a group of offsets alone is Empty
-            if error is not ErrorCode.NONE:
-                raise CoordinatorError(error)
-            records, errors = shard.offsets.commit(group_id, commits, self._clock.now_ms(), retention_ms)
-            if group is not None:
-                shard.commit_seen(group, committer.member_id)
-            return Result(records, errors, producer=producer)
-
-        self._write(group_id, operation, done, may_be_empty=not transactional)
-
-    def fetch_offsets(
-        self,
-        group_id: str,
-        partitions: list[TopicPartition] | None,
-        done: Callable[[ErrorCode, list[Fetched] | None], None],
-        *,
-        require_stable: bool = False,
-        reader: tuple[str | None, int] = NO_READER,
-    ) -> None:
-        """OffsetFetch for one group; None for partitions means all that it has.
-
-        `reader` is the member id and epoch that version 9 and later may name.
-        """
-
-        def fetch(shard: GroupShard) -> list[Fetched]:
-            modern = shard.modern_group(group_id)
-            if modern is not None and (error := modern.check_fetch(group_id, *reader)):
-                raise CoordinatorError(error)
-            return shard.offsets.fetch(group_id, partitions, require_stable=require_stable)
-
-        if require_stable:
-            self._write(group_id, lambda shard: Result([], fetch(shard)), done, may_be_empty=True)
-            return
-        try:
-            partition = self.partition_of(group_id, may_be_empty=True)
-            found = self.runtime.read(partition, fetch)
-        except CoordinatorError as error:
-            done(error.error, None)
-            return
-        done(ErrorCode.NONE, found)
-
-    def delete_offsets(
-        self,
-        group_id: str,
-        partitions: list[TopicPartition],
-        done: Callable[[ErrorCode, Errors | None], None],
-    ) -> None:
-        """OffsetDelete: one error for each partition, or one for all."""
-
-        def operation(shard: GroupShard) -> Result[Errors]:
-            group, modern = shard.groups.get(group_id), shard.modern_group(group_id)
-            if group is None and modern is None and not shard.offsets.has_any(group_id):
-                raise CoordinatorError(ErrorCode.GROUP_ID_NOT_FOUND)
-            if group is not None and (error := offset_delete_error(group)) is not ErrorCode.NONE:
-                raise CoordinatorError(error)
-            if modern is not None:
-                read = {topic: modern.is_subscribed(group_id, topic) for topic, _ in partitions}
-            else:
-                read = {topic: group is not None and is_subscribed(group, topic) for topic, _ in partitions}
-            errors = [
-                ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if read[topic] else ErrorCode.NONE
-                for topic, _ in partitions
-            ]
-            free = [cell for cell, error in zip(partitions, errors, strict=True) if error is ErrorCode.NONE]
-            return Result(shard.offsets.delete(group_id, free), errors)
-
-        self._write(group_id, operation, done)
 
     def delete_group(self, group_id: str, done: Callable[[ErrorCode, None], None]) -> None:
         """DeleteGroups for one group."""
@@ -335,37 +226,3 @@ class GroupManager:
             return Result(removal.records, None, undo=removal.undo)
 
         self.runtime.write(partition, operation, done)
-
-    def _write(
-        self,
-        group_id: str,
-        operation: Callable[[GroupShard], Result[R]],
-        done: Callable[[ErrorCode, R | None], None],
-        *,
-        may_be_empty: bool = False,
-    ) -> None:
-        try:
-            partition = self.partition_of(group_id, may_be_empty=may_be_empty)
-        except CoordinatorError as error:
-            done(error.error, None)
-            return
-        self.runtime.write(partition, operation, done)
-
-
-def _commit_error(
-    modern: ModernGroups,
-    group_id: str,
-    committer: Committer,
-    version: int,
-    commits: list[Commit],
-    transactional: bool,
-) -> ErrorCode:
-    """TxnOffsetCommit does not know STALE_MEMBER_EPOCH. One partition that is refused refuses them all."""
-    error = modern.check_commit(group_id, committer, version, transactional=transactional)
-    for each in commits:
-        if error is not ErrorCode.NONE:
-            break
-        error = modern.check_partition(group_id, committer, each.topic, each.partition)
-    if transactional and error is ErrorCode.STALE_MEMBER_EPOCH:
-        return ErrorCode.ILLEGAL_GENERATION
-    return error

@@ -26,6 +26,7 @@ PROVED_ELSEWHERE = {
     "coordinator/group/consumer/environment.py": "tests/unit/coordinator/group/consumer/test_groups.py",
     "coordinator/group/consumer/errors.py": "tests/unit/coordinator/group/consumer/test_checks.py",
     "coordinator/group/modern/ports.py": "tests/unit/coordinator/group/consumer/test_groups.py",
+    "coordinator/group/offset_requests.py": "tests/unit/coordinator/group/test_manager.py",
     "coordinator/ports.py": "tests/unit/coordinator/test_runtime.py",
     "coordinator/shard.py": "tests/unit/coordinator/test_loader.py",
     "ottla/cli/configs.py": "tests/tools/test_configs.py",

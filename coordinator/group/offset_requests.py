@@ -1,0 +1,165 @@
+"""Offsets as request handlers see them: commit, fetch, delete; the ground that `GroupManager` stands on.
+
+Who may commit or fetch is the group's to say: a classic group by generation, a group of a newer protocol by
+the member's epoch, and one of offsets alone lets everybody who names no member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
+
+from coordinator.group.classic.commit import check_commit, check_commit_without_group
+from coordinator.group.classic.describe import is_subscribed, offset_delete_error
+from coordinator.group.modern.ports import Committer, ModernGroups
+from coordinator.group.offsets import NO_RETENTION, Commit, Fetched, TopicPartition
+from coordinator.group.shard import GroupShard
+from coordinator.ports import Clock
+from coordinator.result import NO_PRODUCER, CoordinatorError, Producer, Result
+from coordinator.runtime import CoordinatorRuntime
+from protocol.errors import ErrorCode
+
+NO_READER = (None, -1)
+
+R = TypeVar("R")
+Errors: TypeAlias = list[ErrorCode]
+
+
+class OffsetRequests:
+    """Requests about offsets; `runtime` is that of __consumer_offsets."""
+
+    def __init__(self, runtime: CoordinatorRuntime[GroupShard], clock: Clock) -> None:
+        self.runtime = runtime
+        self._clock = clock
+
+    def partition_of(self, group_id: str | None, *, may_be_empty: bool = False) -> int:
+        """Where a group lives. Raises CoordinatorError: INVALID_GROUP_ID, COORDINATOR_NOT_AVAILABLE."""
+        if group_id is None or (not group_id and not may_be_empty):
+            raise CoordinatorError(ErrorCode.INVALID_GROUP_ID)
+        return self.runtime.partition_for(group_id)
+
+    def commit_offsets(
+        self,
+        group_id: str,
+        committer: Committer,
+        version: int,
+        commits: list[Commit],
+        done: Callable[[ErrorCode, Errors | None], None],
+        *,
+        retention_ms: int = NO_RETENTION,
+        producer: Producer = NO_PRODUCER,
+    ) -> None:
+        """OffsetCommit, and with a producer TxnOffsetCommit: one error for each commit, or one for all."""
+        transactional = producer != NO_PRODUCER
+
+        def operation(shard: GroupShard) -> Result[Errors]:
+            group, error = shard.groups.get(group_id), ErrorCode.NONE
+            modern = shard.modern_group(group_id)
+            if modern is not None:
+                error = _commit_error(modern, group_id, committer, version, commits, transactional)
+            elif group is not None:
+                error = check_commit(group, *committer, transactional=transactional)
+            elif not shard.offsets.has_any(group_id):
+                error = check_commit_without_group(committer.generation, version, transactional=transactional)
+            elif committer.generation >= 0:
+                error = ErrorCode.UNKNOWN_MEMBER_ID  # a group of offsets alone is Empty
+            if error is not ErrorCode.NONE:
+                raise CoordinatorError(error)
+            records, errors = shard.offsets.commit(group_id, commits, self._clock.now_ms(), retention_ms)
+            if group is not None:
+                shard.commit_seen(group, committer.member_id)
+            return Result(records, errors, producer=producer)
+
+        self._write(group_id, operation, done, may_be_empty=not transactional)
+
+    def fetch_offsets(
+        self,
+        group_id: str,
+        partitions: list[TopicPartition] | None,
+        done: Callable[[ErrorCode, list[Fetched] | None], None],
+        *,
+        require_stable: bool = False,
+        reader: tuple[str | None, int] = NO_READER,
+    ) -> None:
+        """OffsetFetch for one group; None for partitions means all that it has.
+
+        `reader` is the member id and epoch that version 9 and later may name.
+        """
+
+        def fetch(shard: GroupShard) -> list[Fetched]:
+            modern = shard.modern_group(group_id)
+            if modern is not None and (error := modern.check_fetch(group_id, *reader)):
+                raise CoordinatorError(error)
+            return shard.offsets.fetch(group_id, partitions, require_stable=require_stable)
+
+        if require_stable:
+            self._write(group_id, lambda shard: Result([], fetch(shard)), done, may_be_empty=True)
+            return
+        try:
+            partition = self.partition_of(group_id, may_be_empty=True)
+            found = self.runtime.read(partition, fetch)
+        except CoordinatorError as error:
+            done(error.error, None)
+            return
+        done(ErrorCode.NONE, found)
+
+    def delete_offsets(
+        self,
+        group_id: str,
+        partitions: list[TopicPartition],
+        done: Callable[[ErrorCode, Errors | None], None],
+    ) -> None:
+        """OffsetDelete: one error for each partition, or one for all."""
+
+        def operation(shard: GroupShard) -> Result[Errors]:
+            group, modern = shard.groups.get(group_id), shard.modern_group(group_id)
+            if group is None and modern is None and not shard.offsets.has_any(group_id):
+                raise CoordinatorError(ErrorCode.GROUP_ID_NOT_FOUND)
+            if group is not None and (error := offset_delete_error(group)) is not ErrorCode.NONE:
+                raise CoordinatorError(error)
+            if modern is not None:
+                read = {topic: modern.is_subscribed(group_id, topic) for topic, _ in partitions}
+            else:
+                read = {topic: group is not None and is_subscribed(group, topic) for topic, _ in partitions}
+            errors = [
+                ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if read[topic] else ErrorCode.NONE
+                for topic, _ in partitions
+            ]
+            free = [cell for cell, error in zip(partitions, errors, strict=True) if error is ErrorCode.NONE]
+            return Result(shard.offsets.delete(group_id, free), errors)
+
+        self._write(group_id, operation, done)
+
+    def _write(
+        self,
+        group_id: str,
+        operation: Callable[[GroupShard], Result[R]],
+        done: Callable[[ErrorCode, R | None], None],
+        *,
+        may_be_empty: bool = False,
+    ) -> None:
+        try:
+            partition = self.partition_of(group_id, may_be_empty=may_be_empty)
+        except CoordinatorError as error:
+            done(error.error, None)
+            return
+        self.runtime.write(partition, operation, done)
+
+
+def _commit_error(
+    modern: ModernGroups,
+    group_id: str,
+    committer: Committer,
+    version: int,
+    commits: list[Commit],
+    transactional: bool,
+) -> ErrorCode:
+    """TxnOffsetCommit does not know STALE_MEMBER_EPOCH. One partition that is refused refuses them all."""
+    error = modern.check_commit(group_id, committer, version, transactional=transactional)
+    for each in commits:
+        if error is not ErrorCode.NONE:
+            break
+        error = modern.check_partition(group_id, committer, each.topic, each.partition)
+    if transactional and error is ErrorCode.STALE_MEMBER_EPOCH:
+        return ErrorCode.ILLEGAL_GENERATION
+    return error
