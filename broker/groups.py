@@ -86,7 +86,11 @@ class Groups(CoordinatorLife["GroupManager"]):
 
         runtime = self._runtime(clock, make_shard)
         return GroupManager(
-            runtime, clock, env.timer, config.integer("offsets.retention.minutes") * _MINUTE_MS
+            runtime,
+            clock,
+            env.timer,
+            config.integer("offsets.retention.minutes") * _MINUTE_MS,
+            settings.consumer.enabled,
         )
 
     def _begin(self, manager: GroupManager) -> None:

@@ -43,6 +43,7 @@ from replication.controller.outcomes import ControllerSettings
 from replication.delayed_produce import ProducePurgatory
 from replication.fetch_sessions import FetchSessions
 from replication.metadata.cluster_id import ensure_cluster_id
+from replication.metadata.features import GROUP_VERSION, SHARE_VERSION
 from replication.metadata.image import EndpointImage, ImageHolder
 from replication.metadata.sqlite_store import FILE_NAME, SqliteStore
 from replication.metadata.store import StoreError
@@ -153,12 +154,12 @@ class Broker:
             ),
         )
         replicas.set_strays_aside()
+        self._stalls.start()
         for coordinator in (self._groups, self._share_state):
             if coordinator is not None:
                 await coordinator.start()
         Upkeep(self._env, self.config, self.logs).start()
         self._idle.start()
-        self._stalls.start()
         for listener in self._listeners:
             listener.serve()
 
@@ -234,7 +235,14 @@ class Broker:
         )
         self._groups = Groups(env, config, holder, controller, replicas, self.hub.turn)
         self._share_state = ShareState(env, config, holder, controller, replicas, self.hub.turn)
-        self._share_data = ShareDataPath(env, config, replicas, self._share_state.persister)
+        self._groups.consumer_feature = lambda: holder.current.features.level(GROUP_VERSION) > 0
+        self._share_data = ShareDataPath(
+            env,
+            config,
+            replicas,
+            self._share_state.persister,
+            enabled=lambda: holder.current.features.level(SHARE_VERSION) > 0,
+        )
         self.hub.departures.append(self._share_data.connection_gone)
         context = BrokerContext(
             env=env,

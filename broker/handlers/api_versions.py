@@ -5,7 +5,8 @@ v3+: the client's software name and version are checked; failing gives 42 and no
 v5+: a client that names the cluster id and node id it means to talk to gets 129 when it reached another
 broker, so that it bootstraps anew; one without the other is 42 (KIP-1242).
 A version above 5 never gets here: the dispatcher answers 35 in the form of version 0.
-No feature is finalized before the issues that bring groups and transactions.
+v3+: supported and finalized features. Below v4 those that can be at level 0 are not among the supported ones,
+because old Java clients refuse such ranges (KAFKA-17011); a feature at level 0 is not finalized.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from broker.context import BrokerContext
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from replication.metadata.features import SUPPORTED
 
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 5
 UNKNOWN_NODE: Final = -1
+ZERO_LEVELS_FROM: Final = 4
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
@@ -37,7 +40,23 @@ def handle(ctx: BrokerContext, request: Request[m.ApiVersionsRequest]) -> m.ApiV
         error = check_destination(body.cluster_id, body.node_id, ctx.image.cluster_id, ctx.node_id)
     if error != ErrorCode.NONE:
         return m.ApiVersionsResponse(error_code=error)
-    return m.ApiVersionsResponse(api_keys=served_apis())
+    features = ctx.image.features
+    return m.ApiVersionsResponse(
+        api_keys=served_apis(),
+        supported_features=[
+            m.ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            for name, (low, high) in SUPPORTED.items()
+            if low > 0 or request.version >= ZERO_LEVELS_FROM
+        ],
+        finalized_features_epoch=features.epoch,
+        finalized_features=[
+            m.ApiVersionsResponse.FinalizedFeatureKey(
+                name=name, max_version_level=level, min_version_level=level
+            )
+            for name, level in features.levels().items()
+            if level > 0
+        ],
+    )
 
 
 def check_destination(cluster_id: str | None, node_id: int, own_cluster: str, own_node: int) -> ErrorCode:

@@ -23,9 +23,10 @@ def handle(
         try:
             group = ctx.groups.manager().consumer_describe(group_id)
         except CoordinatorError as refused:
+            off = refused.error is ErrorCode.UNSUPPORTED_VERSION  # the protocol is: Kafka gives no reason
             group = m.ConsumerGroupDescribeResponse.DescribedGroup(
                 error_code=refused.error,
-                error_message=refused.error.message,
+                error_message=None if off else refused.error.message,
                 group_id=group_id,
                 group_state="",
                 assignor_name="",

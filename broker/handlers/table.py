@@ -33,6 +33,7 @@ from broker.handlers import (
     list_offsets,
     metadata,
     offset_for_leader_epoch,
+    update_features,
 )
 from broker.handlers.request import Request
 from protocol.api_keys import ApiKey
@@ -63,6 +64,7 @@ _MODULES: Final = {
     ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs,
     ApiKey.CREATE_PARTITIONS: create_partitions,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs,
+    ApiKey.UPDATE_FEATURES: update_features,
     ApiKey.DESCRIBE_CLUSTER: describe_cluster,
     ApiKey.LIST_CONFIG_RESOURCES: list_config_resources,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions,

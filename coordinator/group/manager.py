@@ -39,9 +39,16 @@ class GroupManager(OffsetRequests):
     """All requests about groups; `runtime` is that of __consumer_offsets."""
 
     def __init__(
-        self, runtime: CoordinatorRuntime[GroupShard], clock: Clock, timer: Timer, retention_ms: int
+        self,
+        runtime: CoordinatorRuntime[GroupShard],
+        clock: Clock,
+        timer: Timer,
+        retention_ms: int,
+        consumer_enabled: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`consumer_enabled` tells whether KIP-848 may be used; asked before anything else."""
         super().__init__(runtime, clock)
+        self._consumer_enabled = consumer_enabled
         self._timer = timer
         self.retention_ms = retention_ms
 
@@ -99,6 +106,9 @@ class GroupManager(OffsetRequests):
         done: Callable[[ErrorCode, m.ConsumerGroupHeartbeatResponse | None], None],
     ) -> None:
         """ConsumerGroupHeartbeat: what is wrong with the request or the member stands in the response."""
+        if not self._consumer_enabled():
+            done(ErrorCode.UNSUPPORTED_VERSION, None)
+            return
         self._write(
             request.group_id,
             lambda shard: shard.consumer.heartbeat(request, version, caller),
@@ -108,6 +118,8 @@ class GroupManager(OffsetRequests):
 
     def consumer_describe(self, group_id: str) -> m.ConsumerGroupDescribeResponse.DescribedGroup:
         """ConsumerGroupDescribe for one group. Raises CoordinatorError."""
+        if not self._consumer_enabled():
+            raise CoordinatorError(ErrorCode.UNSUPPORTED_VERSION)
         return self.runtime.read(
             self.partition_of(group_id), lambda shard: shard.consumer.described(group_id)
         )

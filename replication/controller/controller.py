@@ -14,10 +14,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from protocol.errors import ErrorCode
 from replication.controller import adoption, config_changes, epochs, topic_creation, topic_deletion
+from replication.controller.feature_changes import FeatureUpdate, plan_features
 from replication.controller.outcomes import (
     ConfigOutcome,
     ControllerSettings,
@@ -25,11 +27,13 @@ from replication.controller.outcomes import (
     MorePartitions,
     NewTopic,
     PartitionsOutcome,
+    Refused,
     TopicOutcome,
     TopicToDelete,
 )
 from replication.metadata import paths, payloads
 from replication.metadata.configs import ConfigChange, ConfigResource, ConfigRules
+from replication.metadata.features import read_features
 from replication.metadata.image import ClusterImage, EndpointImage, ImageHolder, TopicImage
 from replication.metadata.load import load_image
 from replication.metadata.store import BadVersion, Create, MetadataStore, Node, Operation, Put
@@ -209,6 +213,26 @@ class Controller:
             return await self._write_configs(*planned, validate_only)
 
         return await self._alone(change)
+
+    async def update_features(
+        self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
+    ) -> tuple[ErrorCode, str | None]:
+        """UpdateFeatures: finalize all levels, or none and say why."""
+
+        async def update() -> tuple[ErrorCode, str | None]:
+            image = self._holder.current
+            try:
+                operations = plan_features(image.features, updates, self._settings.node_id)
+            except Refused as refused:
+                return refused.error, refused.message
+            if operations and not validate_only:
+                await self._store.multi(operations)
+                features = read_features(paths.FEATURES, await self._store.get(paths.FEATURES))
+                self._holder.publish(replace(image, features=features))
+                _log.info("Finalized features are now %s", features.levels())
+            return ErrorCode.NONE, None
+
+        return await self._alone(update)
 
     async def allocate_producer_ids(self) -> tuple[int, int]:
         """The next block of producer ids for this broker: (first, how many). Persisted before it is given

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from replication.metadata.configs import ConfigResource
+from replication.metadata.features import FeatureImage
 
 NO_LEADER = -1
 
@@ -85,6 +86,7 @@ class ClusterImage:
     topics: Mapping[str, TopicImage] = field(default_factory=lambda: MappingProxyType({}))
     topics_by_id: Mapping[bytes, TopicImage] = field(default_factory=lambda: MappingProxyType({}))
     configs: Configs = field(default_factory=lambda: MappingProxyType({}))
+    features: FeatureImage = field(default_factory=FeatureImage)
 
     def overrides(self, resource: ConfigResource) -> Mapping[str, str]:
         """The overrides of a resource, empty where it has none."""

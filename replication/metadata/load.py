@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from replication.metadata import paths, payloads
 from replication.metadata.configs import ConfigResource, resource_at
+from replication.metadata.features import read_features
 from replication.metadata.image import (
     NO_LEADER,
     BrokerImage,
@@ -34,6 +35,7 @@ def load_image(nodes: Mapping[str, Node], controller_id: int, controller_epoch: 
         topics=MappingProxyType({topic.name: topic for topic in topics}),
         topics_by_id=MappingProxyType({topic.topic_id: topic for topic in topics}),
         configs=MappingProxyType(read_configs(_below(nodes, paths.CONFIG))),
+        features=read_features(paths.FEATURES, nodes.get(paths.FEATURES)),
     )
 
 

@@ -17,6 +17,9 @@ CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 DELETE_TOPICS = "/admin/delete_topics"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+OTTLA = "/ottla"
+FEATURES = "/ottla/features"
+"""Not Kafka's: finalized features of a cluster of Ottla brokers, made by the first change of one."""
 
 CONFIG_TYPES = ("topics", "clients", "users", "brokers", "ips", "client-metrics", "groups")
 """The folders below /config. Kafka's own tree has none for client metrics and groups."""
@@ -33,6 +36,7 @@ ROOTS = (
     BROKER_SEQUENCE,
     "/isr_change_notification",
     PRODUCER_ID_BLOCK,
+    OTTLA,
     "/log_dir_event_notification",
     *(f"{CONFIG}/{kind}" for kind in CONFIG_TYPES),
 )

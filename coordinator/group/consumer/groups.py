@@ -31,8 +31,6 @@ from coordinator.result import CoordinatorRecord, Result
 from protocol import messages as m
 from protocol.errors import ErrorCode
 
-NOT_ENABLED = "The consumer group protocol is not enabled on this cluster."
-
 _log = logging.getLogger(__name__)
 R = TypeVar("R")
 
@@ -58,8 +56,6 @@ class ConsumerGroups:
     ) -> Result[m.ConsumerGroupHeartbeatResponse]:
         """ConsumerGroupHeartbeat; refusals are answers."""
         try:
-            if not self._settings.enabled():
-                raise Refused(ErrorCode.UNSUPPORTED_VERSION, NOT_ENABLED)
             checks.check_heartbeat(request, version, self._settings.assignors)
             if request.member_epoch < JOIN_EPOCH:
                 return leave(self._env, self._downgrades, request)
@@ -75,8 +71,6 @@ class ConsumerGroups:
 
     def described(self, group_id: str) -> m.ConsumerGroupDescribeResponse.DescribedGroup:
         """A group as ConsumerGroupDescribe shows it, also if there is none."""
-        if not self._settings.enabled():
-            return describe.described_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, NOT_ENABLED)
         if not self.tables.exists_committed(group_id):
             other = self._parts.is_taken(group_id)
             text = f"Group {group_id} is not a consumer group." if other else f"Group {group_id} not found."

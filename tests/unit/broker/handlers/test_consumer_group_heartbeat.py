@@ -46,7 +46,9 @@ def test_a_member_joins_and_is_shown_as_it_came(broker: HandlerBroker) -> None:
     assert len(join(broker, "other", 0, "").member_id) == 22
 
 
-def test_while_the_feature_is_off_it_is_not_served(broker: HandlerBroker) -> None:
-    coordinate(broker)
+@pytest.mark.parametrize("with_topic", [False, True])
+def test_while_the_feature_is_off_it_is_not_served(broker: HandlerBroker, with_topic: bool) -> None:
+    if with_topic:
+        coordinate(broker)
     broker.ctx.groups.consumer_feature = lambda: False
     assert join(broker).error_code == E.UNSUPPORTED_VERSION

@@ -98,14 +98,6 @@ def test_a_full_group_takes_nobody_else_but_keeps_its_members() -> None:
     assert play.client("d", "t", instance_id="one").join().error_code == E.NONE
 
 
-def test_the_protocol_may_be_off() -> None:
-    play = Play(enabled=lambda: False)
-    answer = play.client("a", "t").join()
-    assert answer.error_code == E.UNSUPPORTED_VERSION
-    assert play.described().error_code == E.UNSUPPORTED_VERSION
-    assert not play.tables.exists(GROUP)
-
-
 def test_a_member_in_a_state_of_a_newer_broker_has_to_join_again() -> None:
     from dataclasses import replace
 
