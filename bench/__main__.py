@@ -13,6 +13,7 @@ from bench import (
     bulk,
     fetch_load,
     footprint,
+    group_reload,
     groups,
     latency,
     librdkafka,
@@ -30,6 +31,7 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "librdkafka": librdkafka.rows,
     "latency": latency.rows,
     "groups": groups.rows,
+    "reload": group_reload.rows,
     "footprint": footprint.rows,
 }
 RESULTS = Path(__file__).parent / "results"
