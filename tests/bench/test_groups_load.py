@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench import job
+from bench import group_reload, job
 from ottla.client import KafkaClient
 from protocol import messages as m
 from tests.support.ottla_process import OttlaProcess
@@ -45,3 +45,9 @@ def test_a_group_of_the_load_settles_rebalances_and_commits(tmp_path: Path) -> N
             )
             assert 0 < late["p50"] <= late["p99"]
             assert lines[0] == "measuring\n"
+
+
+def test_a_broker_is_filled_and_comes_back_with_all_its_groups() -> None:
+    seconds, stall_ms = group_reload.one_life("ottla", 3)
+    assert 0 < seconds < 30
+    assert stall_ms is not None

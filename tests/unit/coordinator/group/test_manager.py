@@ -12,6 +12,7 @@ from protocol.errors import ErrorCode as E
 from tests.unit.coordinator.group.test_shard import Groups
 
 NOBODY = Committer()
+FIRST, SECOND = Producer(7, 0), Producer(8, 0)
 
 
 class Requests(Groups):
@@ -187,3 +188,112 @@ def test_many_groups_expire_in_slices() -> None:
     assert answers == [(E.NONE, None)]
     groups.manager.expire(lambda *got: answers.append(got))
     assert len(answers) == 2
+
+
+def end(groups: Requests, commit: bool, producer: Producer = FIRST) -> None:
+    groups.runtime.write_end_marker(0, *producer, 1, commit, lambda error, _: None)
+    groups.topic.commit()
+
+
+@pytest.mark.parametrize(("commit", "left"), [(True, 9), (False, 5)])
+def test_a_transaction_that_was_open_at_a_failover_is_ended_by_the_new_coordinator(
+    commit: bool, left: int
+) -> None:
+    """7 and 49: pending after the load, then published or dropped."""
+    groups = Requests()
+    groups.offset_commit(Commit("t", 0, 5))
+    groups.offset_commit(Commit("t", 0, 9), producer=FIRST)
+    groups = Requests(groups.topic)
+    assert groups.offset_fetch().offset == 5
+    assert groups.offset_fetch(stable=True).error is E.UNSTABLE_OFFSET_COMMIT
+    end(groups, commit)
+    assert groups.offset_fetch(stable=True).offset == left
+    assert Requests(groups.topic).offset_fetch(stable=True).offset == left
+
+
+@pytest.mark.parametrize("reload_after", range(3))
+def test_a_later_plain_commit_survives_wherever_a_failover_comes(reload_after: int) -> None:
+    """8: the marker of an older transactional commit does not move the offset back."""
+    groups = Requests()
+    steps = (
+        lambda: groups.offset_commit(Commit("t", 0, 9), producer=FIRST),
+        lambda: groups.offset_commit(Commit("t", 0, 5)),
+        lambda: end(groups, commit=True),
+    )
+    for number, step in enumerate(steps):
+        step()
+        if number == reload_after:
+            groups = Requests(groups.topic)
+    assert groups.offset_fetch(stable=True).offset == 5
+
+
+@pytest.mark.parametrize("reloads", [False, True])
+def test_of_two_producers_only_the_one_that_commits_is_left(reloads: bool) -> None:
+    """51."""
+    groups = Requests()
+    for producer in (FIRST, SECOND):
+        groups.offset_commit(Commit("t", 0, producer.producer_id), producer=producer)
+    if reloads:
+        groups = Requests(groups.topic)
+    end(groups, commit=True, producer=FIRST)
+    assert groups.offset_fetch(stable=True).error is E.UNSTABLE_OFFSET_COMMIT
+    end(groups, commit=False, producer=SECOND)
+    assert groups.offset_fetch(stable=True).offset == 7
+
+
+@pytest.mark.parametrize("what", ["group", "topic"])
+def test_what_is_deleted_is_not_brought_back_by_a_marker(what: str) -> None:
+    """40 and 45: pending offsets go with the group and with the topic; a topic made anew starts at -1."""
+    groups = Requests()
+    groups.offset_commit(Commit("t", 0, 5))
+    groups.offset_commit(Commit("t", 0, 9), producer=FIRST)
+    if what == "group":
+        assert groups.delete("delete_group") is E.NONE
+    else:
+        groups.manager.topics_deleted(["t"], lambda error, _: None)
+        groups.topic.commit()
+    end(groups, commit=True)
+    assert groups.offset_fetch(stable=True).offset == -1
+    assert Requests(groups.topic).offset_fetch(stable=True).offset == -1
+
+
+def test_retention_counts_from_becoming_empty_also_after_a_failover() -> None:
+    """46 and 52: not from the load; the group goes with its last offset, and a reload does not know it."""
+    groups = Requests()
+    member_id = groups.member()
+    groups.offset_commit(by=Committer(member_id, None, 1))
+    groups.time.advance(5000)
+    groups.ask(ev.LeaveGroup, version=3, members=(ev.LeavingMember(member_id),))
+    groups.topic.commit(len(groups.topic.undecided))
+    empty_ms = groups.time.now_ms()
+    groups = Requests(groups.topic)
+    groups.time.advance(empty_ms + RETENTION_MS - 1 - groups.time.now_ms())
+    groups.manager.expire(lambda error, _: None)
+    assert (groups.offset_fetch().offset, len(groups.topic.undecided)) == (5, 0)
+    groups.time.advance(1)
+    groups.manager.expire(lambda error, _: None)
+    groups.topic.commit()
+    assert groups.offset_fetch().offset == -1
+    assert Requests(groups.topic).manager.list_groups() == []
+
+
+def test_every_parked_sync_hears_that_the_assignment_was_not_written() -> None:
+    """12: nothing of it leaks, and the group rebalances."""
+    groups = Requests()
+    (first,) = groups.join()
+    joins = groups.join()
+    (again,) = groups.join(first.member_id)
+    second, *_ = joins
+    syncs = [
+        groups.ask(
+            ev.SyncGroup, version=5, member_id=each.member_id, generation=2,
+            assignments={first.member_id: b"A", second.member_id: b"B"},
+        )
+        for each in (second, again)
+    ]  # fmt: skip
+    assert syncs == [[], []]
+    groups.topic.fail(E.NOT_ENOUGH_REPLICAS)
+    for (answer,) in syncs:
+        assert (answer.error_code, answer.assignment) == (E.COORDINATOR_NOT_AVAILABLE, b"")
+    assert groups.heartbeat(first.member_id, 2) is E.REBALANCE_IN_PROGRESS
+    assert all(member.assignment == b"" for member in groups.shard.groups["g"].members.values())
