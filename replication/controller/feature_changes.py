@@ -58,6 +58,8 @@ def _refusal_of(update: FeatureUpdate, current: int, controller_id: int) -> str 
     if update.level < 0:
         return "A feature version cannot be less than 0."
     supported = SUPPORTED.get(update.feature)
+    if supported is None and update.level == 0:
+        return f"Feature {update.feature} not found."
     if supported is None:
         return f"Local controller {controller_id} does not support this feature."
     lowest, highest = supported

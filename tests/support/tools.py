@@ -20,6 +20,7 @@ KAFKA_CLASSES = {
     "configs": "ConfigCommand",
     "get-offsets": "GetOffsetShell",
     "dump-log": "DumpLogSegments",
+    "features": "FeatureCommand",
     "console-producer": "ConsoleProducer",
     "console-consumer": "consumer.ConsoleConsumer",
     "consumer-groups": "consumer.group.ConsumerGroupCommand",

@@ -37,6 +37,8 @@ PROVED_ELSEWHERE = {
     "ottla/cli/describe_groups.py": "tests/tools/test_consumer_groups.py",
     "ottla/cli/describe_topics.py": "tests/tools/test_topics.py",
     "ottla/cli/dump_log.py": "tests/tools/test_dump_log.py",
+    "ottla/cli/feature_levels.py": "tests/tools/test_features.py",
+    "ottla/cli/features.py": "tests/tools/test_features.py",
     "ottla/cli/get_offsets.py": "tests/tools/test_get_offsets.py",
     "ottla/cli/group_errors.py": "tests/tools/test_consumer_groups.py",
     "ottla/cli/reset_offsets.py": "tests/tools/test_consumer_groups.py",

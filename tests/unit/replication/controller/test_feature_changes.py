@@ -27,6 +27,7 @@ BOTH_OFF = encode_features({"group.version": 0, "share.version": 0})
     ("image", "update", "reason"),
     [
         (FRESH, FeatureUpdate("nope", 1), "Local controller 7 does not support this feature."),
+        (FRESH, FeatureUpdate("nope", 0, SAFE_DOWNGRADE), "Feature nope not found."),
         (FRESH, FeatureUpdate("group.version", 5), "Local controller 7 only supports versions 0-1"),
         (FRESH, FeatureUpdate("group.version", -1), "A feature version cannot be less than 0."),
         (
