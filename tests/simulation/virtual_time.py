@@ -68,7 +68,7 @@ class Scheduler:
         elif isinstance(waits_for, Pause):
             self.add(waits_for.duration_ms, lambda: self._step(coroutine, None))
         else:
-            waits_for.tell(lambda answer: self._step(coroutine, answer))
+            waits_for.then(lambda answer: self._step(coroutine, answer))
 
 
 class Pause:
@@ -86,21 +86,26 @@ class Pause:
 class Answer:
     """Something that is told later; one process may await it."""
 
-    __slots__ = ("_listener", "_told", "_value")
+    __slots__ = ("_listener", "_value", "told")
 
     def __init__(self) -> None:
-        self._told = False
+        self.told = False
         self._value: Any = None
         self._listener: Callable[[Any], None] | None = None
 
     def set(self, value: Any) -> None:
-        assert not self._told, "told twice"
-        self._told, self._value = True, value
+        assert not self.told, "told twice"
+        self.told, self._value = True, value
         if self._listener is not None:
             self._listener(value)
 
-    def tell(self, listener: Callable[[Any], None]) -> None:
-        if self._told:
+    def set_first(self, value: Any) -> None:
+        """Tell it, unless something else came first."""
+        if not self.told:
+            self.set(value)
+
+    def then(self, listener: Callable[[Any], None]) -> None:
+        if self.told:
             listener(self._value)
         else:
             self._listener = listener

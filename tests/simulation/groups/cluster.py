@@ -19,6 +19,7 @@ from coordinator.placement import partition_for
 from coordinator.result import CoordinatorError
 from coordinator.runtime import Context, CoordinatorRuntime, State
 from protocol.errors import ErrorCode
+from protocol.records.rules import Checked
 from runtime.entropy import SeededRandom
 from tests.simulation.groups.log import SimulatedLog
 from tests.simulation.groups.replayed import WatchedShard
@@ -67,7 +68,7 @@ class Broker:
 
     # -- the ports of a coordinator
 
-    def append(self, partition: int, batch: bytearray, epoch: int, done: Callable[[ErrorCode], None]) -> int:
+    def append(self, partition: int, batch: Checked, epoch: int, done: Callable[[ErrorCode], None]) -> int:
         return self.cluster.log.append(partition, batch, epoch, done, lambda: self.alive)
 
     def add(self, delay_ms: int, callback: Callable[[], None]) -> Any:

@@ -30,6 +30,7 @@ class Step:
     value: int
     made_ms: int
     fate: Fate = Fate.OPEN
+    waits_at: object = None  # the broker that has not answered yet
 
 
 @dataclass(slots=True)
@@ -76,8 +77,11 @@ class OffsetModel:
         self.history(group, cell).steps.append(step)
         return step
 
-    def fetched(self, group: str, cell: Cell, offset: int, before: list[Step]) -> None:
-        """A leading coordinator has answered a fetch; `before` was `possible` when it handled the request."""
+    def fetched(self, group: str, cell: Cell, offset: int, before: list[Step]) -> Step:
+        """A leading coordinator has answered a fetch; `before` was `possible` when it handled the request.
+
+        Returns the step that it shows; the oldest where several have the same offset.
+        """
         self.fetches += 1
         history = self.history(group, cell)
         oldest = max((step.number for step in before if step.fate is Fate.HELD), default=0)
@@ -89,6 +93,7 @@ class OffsetModel:
         told = [(step.number, step.value, step.fate.value) for step in possible]
         assert fitting, f"{group} {cell}: {offset} is committed, {history.seen} was seen, possible are {told}"
         history.seen = fitting[0].number
+        return fitting[0]
 
     def settle(self, steps: list[Step], fate: Fate) -> None:
         for step in steps:

@@ -66,7 +66,7 @@ class Schedule:
         if len(living) >= MEMBERS_MAX:
             return
         instance = f"{group}-i{self.random.randrange(3)}" if self.world.chance(350) else None
-        if group.startswith("consumer") and any(each.instance_id == instance for each in living):
+        if group.startswith(("consumer", "mixed")) and any(each.instance_id == instance for each in living):
             instance = None  # the second one would wait until the first one has gone
         self._start(group, instance)
 

@@ -125,11 +125,15 @@ class World:
         if not broker.alive:
             await Pause(50)
             return Reply(GONE, self.now_ms, NO_VIEW)
-        answer = Answer()
+        answer, first = Answer(), Answer()
         broker.receive(group, ask, answer)
-        reply: Reply = await answer
+        answer.then(first.set_first)
+        if self.chance(self.loses_answers):  # soon, or while the request is parked
+            gone = Reply(GONE, self.now_ms, NO_VIEW)
+            self.scheduler.add(self.random.randrange(2000), lambda: first.set_first(gone))
+        reply: Reply = await first
         await Pause(self.random.randrange(1, 40))
-        if self.random.randrange(1000) < self.loses_answers:
+        if self.chance(self.loses_answers):
             return Reply(GONE, reply.handled_ms, reply.view)
         return reply
 
@@ -145,6 +149,8 @@ class World:
             made = [self.model.step(group, cell, now_ms, hidden=hidden) for cell in cells]
             steps.extend(made)
             commits = [Commit(*cell, step.value) for cell, step in zip(cells, made, strict=True)]
+            for step in made:
+                step.waits_at = broker
             done = self._settling(made, tell, hidden=hidden)
             broker.manager.commit_offsets(group, who, 9, commits, done, producer=producer)
 
@@ -155,6 +161,8 @@ class World:
         """Takes the answer to a write: steps that were refused are lost, acknowledged ones hold."""
 
         def done(error: E, told: Any) -> None:
+            for step in steps:
+                step.waits_at = None
             if error is E.NONE:
                 if not hidden:
                     for step, single in zip(steps, told or [E.NONE] * len(steps), strict=True):
@@ -181,7 +189,8 @@ class World:
                     if each.error is E.UNSTABLE_OFFSET_COMMIT:
                         assert stable, "only a fetch that asks for stable offsets is told that one is not"
                     elif leads:
-                        self.model.fetched(group, cell, each.offset, before[cell])
+                        seen = self.model.fetched(group, cell, each.offset, before[cell])
+                        assert stable or seen.waits_at is not broker, f"{cell}: {seen} is not committed yet"
                 tell(error)
 
             broker.manager.fetch_offsets(group, cells, done, require_stable=stable, reader=reader)
