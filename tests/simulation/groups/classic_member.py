@@ -140,7 +140,8 @@ class ClassicMember(Member):
 
         self.own(frozenset())
         self.doubt()
-        await self._call(event)
+        if self.member_id:
+            await self._call(event)
         self.crash()
 
     # -- what it is told
