@@ -12,7 +12,7 @@ import pytest
 from tests.simulation.groups.schedule import Schedule
 from tests.simulation.virtual_time import START_MS
 
-SEEDS = range(40)
+SEEDS = range(30)
 CHOSEN = os.environ.get("OTTLA_SEED")
 
 
