@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from protocol.errors import ErrorCode
+from protocol.records.rules import Checked
 
 
 class AppendRefused(Exception):
@@ -29,9 +30,9 @@ class PartitionWriter(Protocol):
     """Appends to one internal topic, as its leader, with acks=all."""
 
     def append(
-        self, partition: int, batch: bytearray, leader_epoch: int, done: Callable[[ErrorCode], None]
+        self, partition: int, batch: Checked, leader_epoch: int, done: Callable[[ErrorCode], None]
     ) -> int:
-        """Stage one batch of magic 2 and return the offset that its first record gets.
+        """Stage one batch and return the offset that its first record gets.
 
         `done(NONE)` is called when the high watermark has passed the batch, `done(error)` when it is not in
         the log and will not be; never during `append`, once at most, and for one partition in the order of

@@ -10,27 +10,26 @@ when an append fails, which takes every later batch with it. A write without rec
 before it, because it may have seen uncommitted state. Reads look at committed state.
 
 A response that is not decided within the write time-out is answered REQUEST_TIMED_OUT (as its mapped code);
-the records stay appended and the state with them.
-
-Invariant: parked responses stand in the order of their offsets, and are answered in that order, after the
-state has been committed or rolled back.
+the records stay appended and the state with them. One timer for each partition sees to that: it is set for
+the earliest end of a parked response and looks again when it rings, so a write that is decided in time, which
+is nearly every one, neither sets nor cancels one.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Callable, Coroutine
 from typing import Any, Generic, Protocol, TypeVar
 
 from coordinator.journal import Journal
 from coordinator.loader import LOAD_BUFFER_BYTES, load
+from coordinator.owned import NEVER_MS, Done, OwnedPartition, Parked, answer
+from coordinator.owned import Context as Context
+from coordinator.owned import State as State
 from coordinator.placement import partition_for
 from coordinator.ports import (
     AppendRefused,
-    Cancellable,
     Clock,
     PartitionReader,
     PartitionWriter,
@@ -41,76 +40,25 @@ from coordinator.result import NO_PRODUCER, CoordinatorError, CoordinatorRecord,
 from coordinator.shard import Shard
 from coordinator.timer import KeyedTimers
 from protocol.errors import ErrorCode, InvalidRecords, ProtocolViolation
-from protocol.records.batch import Record, read_header
+from protocol.records.batch import Record
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_marker
+from protocol.records.keyed import keyed_batch
+from protocol.records.rules import Checked, trusted_batch
 
 WRITE_TIMEOUT_MS = 5000
 """Default of offsets.commit.timeout.ms, which bounds all writes of groups."""
-NO_EPOCH = -1
 
 S = TypeVar("S", bound=Shard)
 R = TypeVar("R")
-Done = Callable[[ErrorCode, Any], None]
-Append = Callable[[list[CoordinatorRecord], Callable[[ErrorCode], None]], None]
-Write = Callable[[Callable[[], Result[Any]], Done], None]
 
 _log = logging.getLogger(__name__)
-
-
-class State(Enum):
-    """Where a partition stands."""
-
-    INITIAL = "initial"
-    LOADING = "loading"
-    ACTIVE = "active"
-    FAILED = "failed"
-    CLOSED = "closed"
 
 
 class Spawner(Protocol):
     """runtime's TaskScope."""
 
     def spawn(self, name: str, coroutine: Coroutine[Any, Any, None]) -> object: ...
-
-
-@dataclass(slots=True)
-class Context:
-    """What a shard's maker is given: the shard must keep what records change in tables over this journal.
-
-    `append` is for state machines that have changed by themselves: the records are appended without being
-    applied, and the callback hears NONE or the error. It is called once, and only after `append` returned.
-    `write` runs an operation on the shard as a request's: for timers that ring, and work that comes back.
-    """
-
-    partition: int
-    journal: Journal
-    timers: KeyedTimers
-    append: Append
-    write: Write
-
-
-@dataclass(slots=True)
-class _Parked:
-    """A response that waits until records before `end_offset` are committed."""
-
-    response: Any
-    done: Done | None  # none once it was answered
-    base_offset: int = 0
-    end_offset: int = 0
-    decided: bool = False
-    undo: Callable[[], None] | None = None
-    timer: Cancellable | None = None
-
-
-@dataclass(slots=True)
-class _Partition(Generic[S]):
-    shard: S
-    context: Context
-    state: State = State.INITIAL
-    epoch: int = NO_EPOCH
-    parked: deque[_Parked] = field(default_factory=deque)
-    appended_end: int = 0
 
 
 class CoordinatorRuntime(Generic[S]):
@@ -140,7 +88,7 @@ class CoordinatorRuntime(Generic[S]):
         self._codec = codec
         self._write_timeout_ms = write_timeout_ms
         self._load_buffer_bytes = load_buffer_bytes
-        self._partitions: dict[int, _Partition[S]] = {}
+        self._partitions: dict[int, OwnedPartition[S]] = {}
         self._partition_count = 0
 
     def start(self, partition_count: int) -> None:
@@ -180,7 +128,7 @@ class CoordinatorRuntime(Generic[S]):
             self.write(partition, lambda _: operation(), done)
 
         context = Context(partition, Journal(), KeyedTimers(self._timer), append, write)
-        owned = _Partition(self._make_shard(context), context, State.LOADING, epoch)
+        owned = OwnedPartition(self._make_shard(context), context, State.LOADING, epoch)
         self._partitions[partition] = owned
         self._tasks.spawn(f"load {self.topic}-{partition}", self._load(partition, owned))
 
@@ -208,7 +156,7 @@ class CoordinatorRuntime(Generic[S]):
         try:
             owned = self._active(partition)
             result = operation(owned.shard)
-            parked = _Parked(result.response, done, undo=result.undo)
+            parked = Parked(owned, result.response, done, result.undo)
             if result.records:
                 self._append(partition, owned, result, parked)
             elif owned.parked:
@@ -241,8 +189,8 @@ class CoordinatorRuntime(Generic[S]):
                 coordinator_epoch=coordinator_epoch,
                 timestamp=self._clock.now_ms(),
             )
-            parked = _Parked(None, done)
-            self._stage(partition, owned, marker, parked)
+            parked = Parked(owned, None, done)
+            self._stage(partition, owned, trusted_batch(marker), parked)
         except (CoordinatorError, AppendRefused) as error:
             done(append_error(error.error), None)
             return
@@ -270,7 +218,7 @@ class CoordinatorRuntime(Generic[S]):
         """The partitions that are served, sorted; for what runs over all of them, as expiry does."""
         return [number for number in sorted(self._partitions) if self.state(number) is State.ACTIVE]
 
-    def _active(self, partition: int) -> _Partition[S]:
+    def _active(self, partition: int) -> OwnedPartition[S]:
         if not self._partition_count:
             raise CoordinatorError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         owned = self._partitions.get(partition)
@@ -280,16 +228,8 @@ class CoordinatorRuntime(Generic[S]):
             raise CoordinatorError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         raise CoordinatorError(ErrorCode.NOT_COORDINATOR)
 
-    def _append(self, partition: int, owned: _Partition[S], result: Result[Any], parked: _Parked) -> None:
-        now_ms = self._clock.now_ms()
-        producer_id, producer_epoch = result.producer
-        batch = build_batch(
-            [Record(0, now_ms, key, value) for key, value in result.records],
-            codec=self._codec,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            transactional=result.producer != NO_PRODUCER,
-        )
+    def _append(self, partition: int, owned: OwnedPartition[S], result: Result[Any], parked: Parked) -> None:
+        batch = self._batch(result)
         try:
             self._stage(partition, owned, batch, parked)
         except AppendRefused:
@@ -298,6 +238,7 @@ class CoordinatorRuntime(Generic[S]):
             raise
         if result.replay:
             journal, replay = owned.context.journal, owned.shard.replay
+            producer_id = result.producer.producer_id
             for offset, (key, value) in enumerate(result.records, parked.base_offset):
                 journal.offset = offset
                 replay(key, value, offset, producer_id)
@@ -318,50 +259,59 @@ class CoordinatorRuntime(Generic[S]):
         self.write(partition, lambda _: Result(records, None, replay=False), done)
         returned = True
 
-    def _stage(self, partition: int, owned: _Partition[S], batch: bytearray, parked: _Parked) -> None:
-        def decided(error: ErrorCode) -> None:
-            if parked.decided or owned.state is not State.ACTIVE:
-                return  # an earlier failure took it along, or the partition has gone
-            if error is ErrorCode.NONE:
-                self._committed(owned, parked.end_offset)
-            else:
-                self._failed(owned, parked.base_offset, error)
+    def _batch(self, result: Result[Any]) -> Checked:
+        now_ms, transactional = self._clock.now_ms(), result.producer != NO_PRODUCER
+        producer_id, producer_epoch = result.producer
+        if not self._codec:
+            return keyed_batch(
+                result.records,
+                now_ms,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                transactional=transactional,
+            )
+        batch = build_batch(
+            [Record(0, now_ms, key, value) for key, value in result.records],
+            codec=self._codec,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transactional=transactional,
+        )
+        return trusted_batch(batch)
 
-        count = read_header(batch).record_count
-        parked.base_offset = self._writer.append(partition, batch, owned.epoch, decided)
-        parked.end_offset = parked.base_offset + count
-        assert parked.base_offset >= owned.appended_end, "the log gave out an offset twice"
-        owned.appended_end = parked.end_offset
+    def _stage(self, partition: int, owned: OwnedPartition[S], batch: Checked, parked: Parked) -> None:
+        base_offset = self._writer.append(partition, batch, owned.epoch, parked.settle)
+        assert base_offset >= owned.appended_end, "the log gave out an offset twice"
+        parked.base_offset = base_offset
+        parked.end_offset = owned.appended_end = base_offset + batch.record_count
 
-    def _park(self, owned: _Partition[S], parked: _Parked, timeout_ms: int | None) -> None:
-        def time_over() -> None:
+    def _park(self, owned: OwnedPartition[S], parked: Parked, timeout_ms: int | None) -> None:
+        owned.parked.append(parked)
+        timeout_ms = self._write_timeout_ms if timeout_ms is None else timeout_ms
+        parked.deadline_ms = deadline_ms = self._clock.now_ms() + timeout_ms
+        if deadline_ms < owned.alarm_ms:
+            self._set_alarm(owned, deadline_ms, timeout_ms)
+
+    def _set_alarm(self, owned: OwnedPartition[S], deadline_ms: int, delay_ms: int) -> None:
+        if owned.alarm is not None:
+            owned.alarm.cancel()
+        owned.alarm_ms = deadline_ms
+        owned.alarm = self._timer.add(delay_ms, lambda: self._time_over(owned))
+
+    def _time_over(self, owned: OwnedPartition[S]) -> None:
+        """Answer those whose time is over; they stay parked, as what becomes of their records is open."""
+        owned.alarm, owned.alarm_ms = None, NEVER_MS
+        now_ms = self._clock.now_ms()
+        late = [each for each in owned.parked if each.done is not None and each.deadline_ms <= now_ms]
+        rest = [each.deadline_ms for each in owned.parked if each.deadline_ms > now_ms]
+        if rest:
+            self._set_alarm(owned, min(rest), min(rest) - now_ms)
+        for parked in late:
             done, parked.done = parked.done, None
             if done is not None:
                 done(append_error(ErrorCode.REQUEST_TIMED_OUT), None)
 
-        owned.parked.append(parked)
-        timeout_ms = self._write_timeout_ms if timeout_ms is None else timeout_ms
-        parked.timer = self._timer.add(timeout_ms, time_over)
-
-    def _committed(self, owned: _Partition[S], end_offset: int) -> None:
-        owned.context.journal.commit(end_offset)
-        answered = []
-        while owned.parked and owned.parked[0].end_offset <= end_offset:
-            answered.append(owned.parked.popleft())
-        _answer(answered, ErrorCode.NONE)
-
-    def _failed(self, owned: _Partition[S], base_offset: int, error: ErrorCode) -> None:
-        owned.context.journal.roll_back(base_offset)
-        owned.appended_end = base_offset
-        failed = []
-        while owned.parked and owned.parked[-1].end_offset > base_offset:
-            failed.append(owned.parked.pop())
-            if (undo := failed[-1].undo) is not None:
-                undo()
-        failed.reverse()
-        _answer(failed, append_error(error))
-
-    async def _load(self, partition: int, owned: _Partition[S]) -> None:
+    async def _load(self, partition: int, owned: OwnedPartition[S]) -> None:
         def still_wanted() -> bool:
             return owned.state is State.LOADING
 
@@ -383,22 +333,12 @@ class CoordinatorRuntime(Generic[S]):
         owned.shard.on_loaded(self._clock.now_ms())
         _log.info("%s-%d is loaded: %d records", self.topic, partition, replayed.records)
 
-    def _let_go(self, owned: _Partition[S], state: State) -> None:
+    def _let_go(self, owned: OwnedPartition[S], state: State) -> None:
         owned.state = state
         owned.context.timers.cancel_all()
+        if owned.alarm is not None:
+            owned.alarm.cancel()
+            owned.alarm, owned.alarm_ms = None, NEVER_MS
         parked, owned.parked = owned.parked, deque()
-        _answer(parked, ErrorCode.NOT_COORDINATOR)
+        answer(parked, ErrorCode.NOT_COORDINATOR)
         owned.shard.on_unloaded()
-
-
-def _answer(decided: Iterable[_Parked], error: ErrorCode) -> None:
-    """All are marked first: an answer may lead to a write, which may get the offsets of one that failed."""
-    decided = list(decided)
-    for parked in decided:
-        parked.decided = True
-        if parked.timer is not None:
-            parked.timer.cancel()
-    for parked in decided:
-        done, parked.done = parked.done, None
-        if done is not None:
-            done(error, parked.response if error is ErrorCode.NONE else None)

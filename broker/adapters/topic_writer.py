@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from coordinator.ports import AppendRefused
 from protocol.errors import ErrorCode
-from protocol.records.rules import trusted_batch
 from replication.partition import ACKS_ALL
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
+    from protocol.records.rules import Checked
     from replication.partition import Partition
     from replication.produce import WriteTurn
     from replication.replica_manager import ReplicaManager
@@ -104,14 +104,14 @@ class TopicWriter:
         self._undecided: dict[Partition, _Undecided] = {}
         self._staged: dict[_Undecided, None] = {}
 
-    def append(self, partition: int, batch: bytearray, leader_epoch: int, done: Decided) -> int:
+    def append(self, partition: int, batch: Checked, leader_epoch: int, done: Decided) -> int:
         """See the port."""
         replica = self._replicas.get(self._topic, partition)
         if replica is None:
             raise AppendRefused(self._replicas.error_of(self._topic, partition))
         if replica.leader_epoch != leader_epoch:
             raise AppendRefused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if len(batch) > replica.log.config.max_message_bytes:
+        if batch.size > replica.log.config.max_message_bytes:
             raise AppendRefused(ErrorCode.MESSAGE_TOO_LARGE)
         undecided = self._undecided.get(replica)
         if undecided is None:
@@ -120,7 +120,7 @@ class TopicWriter:
             raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR)
         now_ms = self._turn.open()
         try:
-            appended = replica.append(trusted_batch(batch), ACKS_ALL, now_ms)
+            appended = replica.append(batch, ACKS_ALL, now_ms)
         except StorageError as error:
             raise AppendRefused(error.error) from error
         undecided.batches.append(_Batch(appended.last_offset, replica.log.failures, done))

@@ -196,7 +196,8 @@ class GroupShard:
         """A member's commit was accepted, which is a sign of life."""
         out = Outcome()
         commit_seen(group, member_id, self._clock.now_ms(), out)
-        self._perform(group, out)
+        if out.timers:
+            self._perform(group, out)
 
     def simple_group(self, group_id: str) -> ClassicGroup:
         """A group of offsets alone, for showing: Empty, without a protocol. It is not kept."""

@@ -15,6 +15,7 @@ from random import Random
 from coordinator.ports import AppendRefused, ReadFailed
 from protocol.errors import ErrorCode
 from protocol.records.batch import read_header
+from protocol.records.rules import Checked
 from tests.simulation.virtual_time import Pause, Scheduler
 
 APPEND_FAILURES = (
@@ -70,7 +71,7 @@ class SimulatedLog:
         return self._random.randrange(1000) < chances
 
     def append(
-        self, number: int, batch: bytearray, epoch: int, done: Decided, is_told: Callable[[], bool]
+        self, number: int, batch: Checked, epoch: int, done: Decided, is_told: Callable[[], bool]
     ) -> int:
         """See `ports.PartitionWriter.append`; `is_told` says whether the broker still lives."""
         partition = self.partitions[number]
@@ -79,8 +80,8 @@ class SimulatedLog:
         if self.one_in_1000(self.trouble.append_is_refused):
             raise AppendRefused(self._random.choice(REFUSALS))
         base_offset = partition.end_offset
-        batch[0:8] = base_offset.to_bytes(8, "big")
-        stored = bytes(batch)
+        batch.buf[0:8] = base_offset.to_bytes(8, "big")
+        stored = bytes(batch.buf)
         partition.batches.append(stored)
         partition.end_offset = read_header(stored).last_offset + 1
         undecided = Undecided(base_offset, done, is_told)

@@ -10,6 +10,7 @@ from typing import Any
 from coordinator.ports import AppendRefused
 from protocol.errors import ErrorCode
 from protocol.records.batch import read_header
+from protocol.records.rules import Checked
 from runtime.timer import TimerWheel
 
 
@@ -29,13 +30,13 @@ class MemoryTopic:
         return read_header(log[-1]).last_offset + 1 if log else self.starts.get(partition, 0)
 
     def append(
-        self, partition: int, batch: bytearray, leader_epoch: int, done: Callable[[ErrorCode], None]
+        self, partition: int, batch: Checked, leader_epoch: int, done: Callable[[ErrorCode], None]
     ) -> int:
         if self.refuse is not None:
             raise AppendRefused(self.refuse)
         base_offset = self.end(partition)
-        batch[0:8] = base_offset.to_bytes(8, "big")
-        self.logs.setdefault(partition, []).append(bytes(batch))
+        batch.buf[0:8] = base_offset.to_bytes(8, "big")
+        self.logs.setdefault(partition, []).append(bytes(batch.buf))
         self.undecided.append((base_offset, done))
         self.epochs.append(leader_epoch)
         return base_offset

@@ -10,6 +10,7 @@ from protocol.records.batch import HEADER_SIZE, Record, records
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_marker
 from protocol.records.legacy import build_message_set
+from protocol.records.rules import trusted_batch
 from tests.unit.coordinator.memory_topic import MemoryTopic
 
 Seen = list[tuple[bytes, bytes | None, int, int] | tuple[int, bool]]
@@ -118,7 +119,7 @@ def test_a_load_reads_on_until_the_end() -> None:
     topic = MemoryTopic()
     topic.starts[0] = 100
     for _ in range(30):
-        topic.append(0, batch(0, b"a", b"b"), 0, lambda error: None)
+        topic.append(0, trusted_batch(batch(0, b"a", b"b")), 0, lambda error: None)
     shard = Recorder()
     done = asyncio.run(load(topic, 0, shard, lambda: True, 200))
     assert done is not None
@@ -129,7 +130,7 @@ def test_a_load_reads_on_until_the_end() -> None:
 
 def test_a_load_that_is_no_longer_wanted_stops_between_steps() -> None:
     topic = MemoryTopic()
-    topic.append(0, batch(0, *[b"v"] * (5 * RECORDS_PER_TURN)), 0, lambda error: None)
+    topic.append(0, trusted_batch(batch(0, *[b"v"] * (5 * RECORDS_PER_TURN))), 0, lambda error: None)
     shard = Recorder()
     assert asyncio.run(load(topic, 0, shard, lambda: len(shard.seen) < RECORDS_PER_TURN)) is None
     assert len(shard.seen) == RECORDS_PER_TURN

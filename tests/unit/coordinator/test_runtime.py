@@ -139,10 +139,41 @@ def test_an_undecided_write_is_answered_after_its_time_and_keeps_its_state() -> 
     assert coordinator.fetched("g") == 5
 
 
-def test_an_answered_write_leaves_no_timer() -> None:
+def test_all_writes_of_a_partition_share_a_timer_that_ends_by_itself() -> None:
+    coordinator = Coordinator()
+    for offset in range(5):
+        coordinator.commit("g", offset)
+        coordinator.topic.commit()
+        coordinator.time.advance(100)
+    assert coordinator.time.wheel.size == 1
+    coordinator.time.advance(4500)
+    assert coordinator.time.wheel.size == 0
+
+
+def test_each_write_has_its_own_time() -> None:
+    coordinator = Coordinator()
+    coordinator.commit("g", 0)
+    coordinator.topic.commit()
+    coordinator.time.advance(2000)
+    second = coordinator.commit("g", 1)
+    coordinator.time.advance(1000)
+    third = coordinator.commit("g", 2)
+    soon: Answers = []
+    operation = Result([], "soon")
+    coordinator.runtime.write(0, lambda _: operation, lambda *got: soon.append(got), timeout_ms=10)
+    late = (E.COORDINATOR_NOT_AVAILABLE, None)
+    for ms, answered in [(9, 0), (1, 1), (3989, 1), (1, 2), (999, 2), (1, 3)]:
+        coordinator.time.advance(ms)
+        assert [*soon, *second, *third] == [late] * answered
+    coordinator.topic.commit(2)
+    assert coordinator.fetched("g") == 2
+    assert coordinator.time.wheel.size == 0
+
+
+def test_unloading_takes_the_timer_back() -> None:
     coordinator = Coordinator()
     coordinator.commit("g", 5)
-    coordinator.topic.commit()
+    coordinator.runtime.unload(0)
     assert coordinator.time.wheel.size == 0
 
 

@@ -8,8 +8,8 @@ from broker.adapters.topic_writer import TopicWriter
 from broker.net.turn import Turn
 from coordinator.ports import AppendRefused
 from protocol.errors import ErrorCode
-from protocol.records.batch import Record, batches, read_header
-from protocol.records.builder import build_batch
+from protocol.records.batch import batches, read_header
+from protocol.records.keyed import keyed_batch
 from replication.controller.outcomes import TopicToDelete
 from replication.metadata.image import PartitionImage
 from tests.support.handler_broker import HandlerBroker
@@ -39,7 +39,7 @@ class Topic:
             if then is not None:
                 then(error)
 
-        batch = build_batch([Record(0, 1, b"k", b"v" * size)] * count)
+        batch = keyed_batch([(b"k", b"v" * size)] * count, 1)
         return self.writer.append(partition, batch, epoch, done)
 
     def refused(self, *args, **more):
