@@ -104,6 +104,9 @@ class ConsumerMember(Member):
                 for number in each.partitions
             )
             self.world.assigned(self, places, fixed=False)
+            if self.owned - places:  # what it does with them takes a while to end
+                await Pause(self.world.random.randrange(700))
+                await self.wake()
             if places != self.owned:
                 self._says_owned = True
                 self.own(places)

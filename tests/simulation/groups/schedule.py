@@ -154,7 +154,7 @@ class Schedule:
         for name in Trouble.__slots__:
             if self.world.chance(400):
                 setattr(trouble, name, self.random.choice((20, 100, 300)))
-        self.world.loses_answers = self.random.choice((0, 0, 30))
+        self.world.loses_answers = self.random.choice((0, 30, 150))
         self.world.scheduler.add(self.random.randrange(500, 5000), self._no_trouble)
 
     def _no_trouble(self) -> None:
