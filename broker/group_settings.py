@@ -1,4 +1,4 @@
-"""The settings of groups from the broker's configuration: classic ones and those of KIP-848.
+"""The settings of groups from the broker's configuration: classic ones, and those of KIP-848 and KIP-932.
 
 What a finalized feature or a single group decides is asked through callables, as it may change at any time.
 """
@@ -6,6 +6,7 @@ What a finalized feature or a single group decides is asked through callables, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from broker.adapters.cluster_topics import ClusterTopics
 from broker.config.broker_config import BrokerConfig
@@ -13,6 +14,8 @@ from coordinator.group.assignors import chosen_assignors
 from coordinator.group.classic.events import GroupSettings
 from coordinator.group.consumer.settings import ConsumerSettings, MigrationPolicy
 from coordinator.group.shard import ShardSettings
+from coordinator.group.share.groups import ShareGroups
+from coordinator.group.share.ports import ShareSettings
 from replication.metadata.image import ImageHolder
 
 Feature = Callable[[], bool]
@@ -24,6 +27,9 @@ _BROKER_KEYS = {
     "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
     "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
     "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
+    "share.assignment.interval.ms": "group.share.assignment.interval.ms",
+    "share.heartbeat.interval.ms": "group.share.heartbeat.interval.ms",
+    "share.session.timeout.ms": "group.share.session.timeout.ms",
 }
 
 
@@ -31,6 +37,7 @@ def shard_settings(
     config: BrokerConfig, holder: ImageHolder, feature: Feature, group_config: GroupConfig
 ) -> ShardSettings:
     """What every shard of the group coordinator works with."""
+    share = _share_settings(config, group_config)
     return ShardSettings(
         GroupSettings(
             max_size=config.integer("group.max.size"),
@@ -41,6 +48,7 @@ def shard_settings(
         config.integer("offset.metadata.max.bytes"),
         ClusterTopics(holder),
         _consumer_settings(config, feature, group_config),
+        lambda parts: ShareGroups(parts, share),
     )
 
 
@@ -49,16 +57,30 @@ def _consumer_settings(config: BrokerConfig, feature: Feature, group_config: Gro
         protocols = config.names("group.coordinator.rebalance.protocols")
         return feature() and "consumer" in [each.lower() for each in protocols]
 
-    def of_group(group_id: str, name: str) -> int:
-        own = group_config(group_id, name)
-        return config.integer(_BROKER_KEYS[name]) if own is None else own
-
     return ConsumerSettings(
         enabled=enabled,
-        group_config=of_group,
+        group_config=partial(_of_group, config, group_config),
         max_size=config.integer("group.consumer.max.size"),
         assignors=chosen_assignors(config.names("group.consumer.assignors")),
         migration=MigrationPolicy(config.text("group.consumer.migration.policy").lower()),
         regex_refresh_ms=config.integer("group.consumer.regex.refresh.interval.ms"),
         classic_max_size=config.integer("group.max.size"),
     )
+
+
+def _share_settings(config: BrokerConfig, group_config: GroupConfig) -> ShareSettings:
+    def setting(name: str) -> Callable[[str], int]:
+        return lambda group_id: _of_group(config, group_config, group_id, name)
+
+    return ShareSettings(
+        max_size=config.integer("group.share.max.size"),
+        session_timeout_ms=setting("share.session.timeout.ms"),
+        heartbeat_interval_ms=setting("share.heartbeat.interval.ms"),
+        assignment_interval_ms=setting("share.assignment.interval.ms"),
+        initialize_retry_ms=config.integer("group.share.initialize.retry.interval.ms"),
+    )
+
+
+def _of_group(config: BrokerConfig, group_config: GroupConfig, group_id: str, name: str) -> int:
+    own = group_config(group_id, name)
+    return config.integer(_BROKER_KEYS[name]) if own is None else own

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from broker.config.broker_config import BrokerConfig
     from coordinator.group.manager import GroupManager
+    from coordinator.group.share.ports import SharePersister
     from replication.controller.controller import Controller
     from replication.metadata.image import ImageHolder, TopicImage
     from replication.produce import WriteTurn
@@ -47,7 +48,10 @@ class Groups(CoordinatorLife["GroupManager"]):
         replicas: ReplicaManager,
         turn: WriteTurn,
     ) -> None:
-        """The two hooks are for those who know finalized features, and the settings of single groups."""
+        """The hooks are for those who know finalized features, the settings of single groups, and the share
+        coordinator.
+        """
+        self.share_persister: Callable[[], SharePersister] | None = None
         self.consumer_feature: Callable[[], bool] = lambda: True
         self.group_config: Callable[[str, str], int | None] = lambda group_id, name: None
         super().__init__(env, config, holder, controller, replicas, turn)
@@ -85,20 +89,27 @@ class Groups(CoordinatorLife["GroupManager"]):
             return GroupShard(context, clock, random, settings)
 
         runtime = self._runtime(clock, make_shard)
-        return GroupManager(
+        manager = GroupManager(
             runtime,
             clock,
             env.timer,
             config.integer("offsets.retention.minutes") * _MINUTE_MS,
             settings.consumer.enabled,
         )
+        if self.share_persister is not None:
+            from broker.adapters.latest_offsets import ReplicaLatestOffsets
+            from coordinator.group.share.requests import ShareRequests
+
+            manager.share = ShareRequests(runtime, self.share_persister, ReplicaLatestOffsets(self._replicas))
+        return manager
 
     def _begin(self, manager: GroupManager) -> None:
         interval_ms = self._config.integer("offsets.retention.check.interval.ms")
         self._every("expiry of offsets", interval_ms, lambda: manager.expire(_warn_if_kept))
 
     def _topics_deleted(self, manager: GroupManager, deleted: list[TopicImage]) -> None:
-        manager.topics_deleted([each.name for each in deleted], _warn_if_kept)
+        ids = [each.topic_id for each in deleted]
+        manager.topics_deleted([each.name for each in deleted], _warn_if_kept, ids)
 
 
 def _warn_if_kept(error: ErrorCode, _: None) -> None:

@@ -235,6 +235,7 @@ class Broker:
         )
         self._groups = Groups(env, config, holder, controller, replicas, self.hub.turn)
         self._share_state = ShareState(env, config, holder, controller, replicas, self.hub.turn)
+        self._groups.share_persister = self._share_state.persister
         self._groups.consumer_feature = lambda: holder.current.features.level(GROUP_VERSION) > 0
         self._share_data = ShareDataPath(
             env,

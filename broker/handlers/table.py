@@ -83,6 +83,8 @@ LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {
     ApiKey.OFFSET_DELETE: ("offset_delete", 0, 0),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ("consumer_group_heartbeat", 0, 1),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ("consumer_group_describe", 0, 1),
+    ApiKey.SHARE_GROUP_HEARTBEAT: ("share_group_heartbeat", 1, 1),
+    ApiKey.SHARE_GROUP_DESCRIBE: ("share_group_describe", 1, 1),
     ApiKey.SHARE_FETCH: ("share_fetch", 1, 2),
     ApiKey.SHARE_ACKNOWLEDGE: ("share_acknowledge", 1, 2),
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: ("initialize_share_group_state", 0, 0),
@@ -90,6 +92,9 @@ LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: ("write_share_group_state", 0, 1),
     ApiKey.DELETE_SHARE_GROUP_STATE: ("delete_share_group_state", 0, 0),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: ("read_share_group_state_summary", 0, 1),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: ("describe_share_group_offsets", 0, 1),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: ("alter_share_group_offsets", 0, 0),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: ("delete_share_group_offsets", 0, 0),
 }
 """Module in this package, lowest and highest version."""
 

@@ -21,6 +21,7 @@ from coordinator.group.modern.ports import ModernGroups
 from coordinator.group.offset_requests import NO_READER as NO_READER
 from coordinator.group.offset_requests import OffsetRequests
 from coordinator.group.shard import Answer, GroupShard, Removal
+from coordinator.group.share.requests import ShareRequests
 from coordinator.ports import Clock, Timer
 from coordinator.result import CoordinatorError, Result
 from coordinator.runtime import CoordinatorRuntime
@@ -46,11 +47,15 @@ class GroupManager(OffsetRequests):
         retention_ms: int,
         consumer_enabled: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`consumer_enabled` tells whether KIP-848 may be used; asked before anything else."""
+        """`consumer_enabled` tells whether KIP-848 may be used; asked before anything else.
+
+        `share` is set by the owner where there are share groups.
+        """
         super().__init__(runtime, clock)
         self._consumer_enabled = consumer_enabled
         self._timer = timer
         self.retention_ms = retention_ms
+        self.share: ShareRequests | None = None
 
     def handle(self, group_id: str, make_event: MakeEvent, answer: Answer) -> None:
         """JoinGroup, SyncGroup, Heartbeat, LeaveGroup: `make_event` gets the token for its event.
@@ -132,8 +137,27 @@ class GroupManager(OffsetRequests):
         return self.runtime.read(self.partition_of(group_id), lambda shard: shard.beat(group_id, event))
 
     def delete_group(self, group_id: str, done: Callable[[ErrorCode, None], None]) -> None:
-        """DeleteGroups for one group."""
+        """DeleteGroups for one group; the state of a share group goes before the group."""
+        share = self.share
+        try:
+            partition = self.partition_of(group_id, may_be_empty=True)
+            is_share = self.runtime.read(partition, lambda shard: _is_share(shard, group_id))
+        except CoordinatorError as error:
+            done(error.error, None)
+            return
+        if share is None or not is_share:
+            self._delete_group(partition, group_id, done)
+            return
 
+        def gone(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                self._delete_group(partition, group_id, done)
+            else:
+                done(error, None)
+
+        share.delete_state(group_id, gone)
+
+    def _delete_group(self, partition: int, group_id: str, done: Callable[[ErrorCode, None], None]) -> None:
         def removal(shard: GroupShard) -> Removal:
             group, modern = shard.groups.get(group_id), shard.modern_group(group_id)
             if group is None and modern is None and not shard.offsets.has_any(group_id):
@@ -144,11 +168,6 @@ class GroupManager(OffsetRequests):
                 raise CoordinatorError(ErrorCode.NON_EMPTY_GROUP)
             return shard.remove(group_id)
 
-        try:
-            partition = self.partition_of(group_id, may_be_empty=True)
-        except CoordinatorError as error:
-            done(error.error, None)
-            return
         self._remove(partition, removal, done)
 
     def describe(self, group_id: str, version: int) -> m.DescribeGroupsResponse.DescribedGroup:
@@ -192,12 +211,22 @@ class GroupManager(OffsetRequests):
         for partition in self.runtime.active_partitions():
             self._in_slices(partition, make, done)
 
-    def topics_deleted(self, topics: Iterable[str], done: Callable[[ErrorCode, None], None]) -> None:
-        """Remove the offsets of deleted topics from all groups; `done` for each partition served here."""
-        gone = frozenset(topics)
+    def topics_deleted(
+        self,
+        topics: Iterable[str],
+        done: Callable[[ErrorCode, None], None],
+        topic_ids: Iterable[bytes] = (),
+    ) -> None:
+        """Remove the offsets of deleted topics from all groups, and share groups' notes about their state;
+        `done` for each partition served here.
+        """
+        gone, gone_ids = frozenset(topics), frozenset(topic_ids)
 
         def make(shard: GroupShard, groups: list[str]) -> Removal:
-            return Removal(shard.offsets.delete_topics(groups, lambda topic, _: topic in gone), lambda: None)
+            records = shard.offsets.delete_topics(groups, lambda topic, _: topic in gone)
+            if shard.share is not None:
+                records += shard.share.without_topics(groups, gone_ids)
+            return Removal(records, lambda: None)
 
         for partition in self.runtime.active_partitions():
             self._in_slices(partition, make, done)
@@ -238,3 +267,7 @@ class GroupManager(OffsetRequests):
             return Result(removal.records, None, undo=removal.undo)
 
         self.runtime.write(partition, operation, done)
+
+
+def _is_share(shard: GroupShard, group_id: str) -> bool:
+    return shard.share is not None and shard.share.exists(group_id)

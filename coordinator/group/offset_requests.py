@@ -54,11 +54,10 @@ class OffsetRequests:
 
         def operation(shard: GroupShard) -> Result[Errors]:
             group, error = shard.groups.get(group_id), ErrorCode.NONE
-            modern = shard.modern_group(group_id)
-            if modern is not None:
-                error = _commit_error(modern, group_id, committer, version, commits, transactional)
-            elif group is not None:
+            if group is not None:
                 error = check_commit(group, *committer, transactional=transactional)
+            elif (modern := shard.modern_group(group_id)) is not None:
+                error = _commit_error(modern, group_id, committer, version, commits, transactional)
             elif not shard.offsets.has_any(group_id):
                 error = check_commit_without_group(committer.generation, version, transactional=transactional)
             elif committer.generation >= 0:

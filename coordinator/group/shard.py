@@ -38,6 +38,7 @@ from coordinator.group.records import (
     read_group_key,
     read_group_value,
 )
+from coordinator.group.share.groups import ShareGroups
 from coordinator.ports import Clock, TopicFacts, Topics
 from coordinator.result import CoordinatorRecord
 from coordinator.runtime import Context
@@ -77,7 +78,7 @@ class ShardSettings:
     metadata_max_bytes: int = METADATA_MAX_BYTES
     topics: Topics = field(default_factory=NoTopics)
     consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
-    make_share: Callable[[ShardParts], ModernGroups] | None = None
+    make_share: Callable[[ShardParts], ShareGroups] | None = None
 
 
 @dataclass(slots=True)
@@ -101,18 +102,18 @@ class GroupShard:
         self._token = 0
         self.offsets = Offsets(context.journal, self._unknown, settings.metadata_max_bytes)
         self.groups: dict[str, ClassicGroup] = {}
-        self.share = (
-            None if settings.make_share is None else settings.make_share(self._parts(lambda: self.share))
-        )
+        self.share: ShareGroups | None = None
+        if settings.make_share is not None:
+            self.share = settings.make_share(self._parts(lambda: self.share, offsets_take=True))
         self.consumer = ConsumerGroups(self._parts(lambda: self.consumer), settings.consumer, self)
         self.modern: list[ModernGroups] = [self.consumer]
         if self.share is not None:
             self.modern.append(self.share)
         self._replayers = {kind: groups for groups in self.modern for kind in groups.key_types}
 
-    def _parts(self, own: Callable[[], ModernGroups | None]) -> ShardParts:
+    def _parts(self, own: Callable[[], ModernGroups | None], *, offsets_take: bool = False) -> ShardParts:
         def is_taken(group_id: str) -> bool:
-            if group_id in self.groups:
+            if group_id in self.groups or (offsets_take and self.offsets.has_any(group_id)):
                 return True
             return any(groups is not own() and groups.exists(group_id) for groups in self.modern)
 

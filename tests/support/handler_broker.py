@@ -117,6 +117,7 @@ class HandlerBroker:
         turn = Turn(env.loop, env.clock, lambda _: None)
         groups = Groups(env, self.config, holder, controller, replicas, turn)
         share_state = ShareState(env, self.config, holder, controller, replicas, turn)
+        groups.share_persister = share_state.persister
         await controller.start(rack="r1", endpoints=dict(ENDPOINTS), unclean=logs.unclean)
         await groups.start()
         await share_state.start()

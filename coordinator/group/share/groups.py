@@ -8,6 +8,7 @@ State changes by records alone. A group exists once it has an epoch (record 11) 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Final
 
 from coordinator.group.modern.assignment import Assignment
@@ -32,10 +33,12 @@ from coordinator.group.share.state_partitions import (
     NONE_YET,
     StatePartitions,
     read_state,
+    state_record,
     state_tombstone,
+    topics_gone,
 )
 from coordinator.journal import JournaledTable
-from coordinator.result import CoordinatorError, CoordinatorRecord, Result
+from coordinator.result import CoordinatorRecord, Result
 from protocol import messages as m
 from protocol.errors import ErrorCode
 
@@ -52,7 +55,7 @@ _log = logging.getLogger(__name__)
 class ShareGroups:
     """See the module. Implements `coordinator.group.modern.ports.ModernGroups`."""
 
-    key_types: Final = frozenset((*SHARE.common, KIND, OLD_PARTITIONS_KIND))
+    key_types = frozenset((*SHARE.common, KIND, OLD_PARTITIONS_KIND))
 
     def __init__(self, parts: ShardParts, settings: ShareSettings) -> None:
         self.parts = parts
@@ -116,8 +119,8 @@ class ShareGroups:
 
     def committed_group_ids(self) -> list[str]:
         """All share groups, by committed records."""
-        with_epoch = self.tables.epochs.committed_outer_keys()
-        return list(dict.fromkeys([*with_epoch, *self.states.committed_outer_keys()]))
+        known = self.tables.committed_group_ids()
+        return list(dict.fromkeys([*known, *self.states.committed_outer_keys()]))
 
     def listed(self, group_id: str) -> m.ListGroupsResponse.ListedGroup:
         """A committed group as ListGroups shows it."""
@@ -129,20 +132,17 @@ class ShareGroups:
         )
 
     def described(self, group_id: str) -> _Described:
-        """A group by committed records, as ShareGroupDescribe shows it.
-
-        Raises CoordinatorError: GROUP_ID_NOT_FOUND.
-        """
+        """A group by committed records, as ShareGroupDescribe shows it, also if there is none."""
         tables = self.tables
-        epoch = tables.committed_epoch(group_id)
-        if epoch is None and self.states.committed(group_id, ONLY) is None:
-            raise CoordinatorError(ErrorCode.GROUP_ID_NOT_FOUND)
-        target = tables.target_epochs.committed(group_id, ONLY) or TargetEpoch(0)
+        if not self._exists_committed(group_id):
+            other = self.parts.is_taken(group_id)
+            text = f"Group {group_id} is not a share group." if other else f"Group {group_id} not found."
+            return described_refused(group_id, ErrorCode.GROUP_ID_NOT_FOUND, text)
         return _Described(
             group_id=group_id,
             group_state=self._committed_state_name(group_id),
-            group_epoch=(epoch or GroupEpoch(0)).epoch,
-            assignment_epoch=target.epoch,
+            group_epoch=tables.committed_epoch(group_id).epoch,
+            assignment_epoch=tables.committed_target_epoch(group_id).epoch,
             assignor_name=self.assignor.name,
             members=[
                 self._described_member(member, tables.current.committed(group_id, member.member_id) or NEW)
@@ -181,6 +181,17 @@ class ShareGroups:
         """A share group stays until it is deleted."""
         return None
 
+    def without_topics(
+        self, group_ids: Iterable[str], topic_ids: frozenset[bytes]
+    ) -> list[CoordinatorRecord]:
+        """Records that forget deleted topics; their state goes with the share coordinator by itself."""
+        records = []
+        for group_id in group_ids:
+            state = self.states.get(group_id, ONLY)
+            if state is not None and not topic_ids.isdisjoint(state.topic_ids()):
+                records.append(state_record(group_id, topics_gone(state, topic_ids)))
+        return records
+
     def member_gone(self, group_id: str, member_id: str) -> list[CoordinatorRecord]:
         """Records that take a member out and have the others assigned anew."""
         tables = self.tables
@@ -192,6 +203,9 @@ class ShareGroups:
         if not others:  # nobody is left for whom a target would be made
             records.append(target_epoch_record(SHARE, group_id, TargetEpoch(epoch.epoch)))
         return records
+
+    def _exists_committed(self, group_id: str) -> bool:
+        return self.tables.exists_committed(group_id) or self.states.committed(group_id, ONLY) is not None
 
     def _is_member(self, group_id: str, member_id: str) -> bool:
         return self.tables.members.get(group_id, member_id) is not None
@@ -236,3 +250,10 @@ class ShareGroups:
                 if name is not None
             ]
         )
+
+
+def described_refused(group_id: str, error: ErrorCode, text: str | None) -> _Described:
+    """There is nothing to show: no such group, another type, or share groups are off."""
+    return _Described(
+        error_code=error, error_message=text, group_id=group_id, group_state="", assignor_name=""
+    )

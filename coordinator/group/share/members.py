@@ -1,4 +1,4 @@
-"""Members of share groups and their current assignments, as records 10 and 14 of __consumer_offsets keep them.
+"""Members of share groups and their current assignments: records 10 and 14 of __consumer_offsets.
 
 A member is Stable at once, always: the protocol has no phase in which partitions are given up.
 """

@@ -17,7 +17,6 @@ from coordinator.result import CoordinatorRecord
 from protocol import messages as m
 
 KIND: Final = 15
-UNKNOWN_NAME: Final = "<UNKNOWN>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,10 @@ class StatePartitions:
     initialized: dict[bytes, StateTopic] = field(default_factory=dict)
     deleting: dict[bytes, str] = field(default_factory=dict)
     since_ms: int = field(default=0, compare=False)
+
+    def topic_ids(self) -> set[bytes]:
+        """All topics that are in it."""
+        return {*self.initializing, *self.initialized, *self.deleting}
 
 
 NONE_YET: Final = StatePartitions()
@@ -96,6 +99,26 @@ def succeeded(
 def failed(state: StatePartitions, partitions: Partitions) -> StatePartitions:
     """Partitions that could not be initialized: the next heartbeat begins again."""
     return StatePartitions(without(state.initializing, partitions), state.initialized, state.deleting)
+
+
+def deleting(state: StatePartitions, topics: Mapping[bytes, str]) -> StatePartitions:
+    """Initialized topics (id to name) whose state is about to be removed."""
+    left = {topic_id: topic for topic_id, topic in state.initialized.items() if topic_id not in topics}
+    return StatePartitions(state.initializing, left, {**state.deleting, **topics})
+
+
+def deleting_all(state: StatePartitions) -> StatePartitions:
+    """All topics are, as their group goes."""
+    topics = {**state.initialized, **state.initializing}
+    names = {topic_id: topic.name for topic_id, topic in topics.items()}
+    return StatePartitions({}, {}, {**state.deleting, **names})
+
+
+def deleted(state: StatePartitions, topic_ids: Iterable[bytes]) -> StatePartitions:
+    """Topics whose state has been removed."""
+    gone = frozenset(topic_ids)
+    left = {topic_id: name for topic_id, name in state.deleting.items() if topic_id not in gone}
+    return StatePartitions(state.initializing, state.initialized, left)
 
 
 def topics_gone(state: StatePartitions, topic_ids: Iterable[bytes]) -> StatePartitions:

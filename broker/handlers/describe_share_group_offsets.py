@@ -1,0 +1,115 @@
+"""DescribeShareGroupOffsets (90), versions 0-1: where share groups stand in their partitions.
+
+v1: the lag, which is what is behind the start offset without the records that are done with already; -1 where
+it is not known. Without topics all partitions are told that have share state; a group that does not exist
+has none. Topics that are asked for by name are told whether or not the group reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from broker.context import BrokerContext
+from broker.handlers.later import Later
+from broker.handlers.request import Request
+from broker.handlers.share_groups import share_requests
+from coordinator.result import CoordinatorError
+from protocol import messages as m
+from protocol.errors import ErrorCode
+from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from coordinator.group.share.ports import Cell, Summary
+    from coordinator.group.share.requests import ShareRequests
+
+NOT_KNOWN: Final = -1
+
+_Asked = m.DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+_Group = m.DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
+_Topic = m.DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic
+_Partition = m.DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponsePartition
+
+
+def handle(ctx: BrokerContext, request: Request[m.DescribeShareGroupOffsetsRequest]) -> Any:
+    """The answer, or a `Later` until the share coordinator has told about all groups."""
+    asked = request.body.groups
+    requests = share_requests(ctx)
+    response = m.DescribeShareGroupOffsetsResponse(groups=[_Group(group_id=each.group_id) for each in asked])
+    if requests is None:
+        for group in response.groups:
+            group.error_code = ErrorCode.UNSUPPORTED_VERSION
+        return response
+    left = len(asked)
+    if not left:
+        return response
+    later = Later()
+
+    def done() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            later.give(response)
+
+    for each, group in zip(asked, response.groups, strict=True):
+        _describe(ctx, requests, each, group, done)
+    return later.now_or_later()
+
+
+def _describe(
+    ctx: BrokerContext, requests: ShareRequests, asked: _Asked, group: _Group, done: Callable[[], None]
+) -> None:
+    """Fill in one group."""
+    try:
+        partitions, unknown = _wanted(ctx, requests, asked)
+    except CoordinatorError as error:
+        group.error_code, group.error_message = error.error, error.error.message
+        done()
+        return
+
+    def told(found: dict[Cell, Summary]) -> None:
+        for topic_id, indexes in partitions.items():
+            topic = ctx.image.topics_by_id.get(topic_id)
+            if topic is None:
+                continue  # deleted meanwhile
+            rows = [_row(requests, topic.name, index, found[topic_id, index]) for index in indexes]
+            group.topics.append(_Topic(topic_name=topic.name, topic_id=topic_id, partitions=rows))
+        group.topics += unknown
+        done()
+
+    requests.summaries(asked.group_id, partitions, told)
+
+
+def _wanted(
+    ctx: BrokerContext, requests: ShareRequests, asked: _Asked
+) -> tuple[dict[bytes, list[int]], list[_Topic]]:
+    """Partitions by topic id, and what is said of topics that do not exist. Raises CoordinatorError."""
+    if asked.topics is None:
+        known = requests.initialized(asked.group_id)
+        return {topic_id: known[topic_id] for topic_id in known if topic_id in ctx.image.topics_by_id}, []
+    partitions: dict[bytes, list[int]] = {}
+    unknown = []
+    for each in asked.topics:
+        topic = ctx.image.topics.get(each.topic_name)
+        if topic is not None:
+            indexes = partitions.setdefault(topic.topic_id, [])
+            indexes += [index for index in each.partitions if index not in indexes]
+        else:
+            rows = [_Partition(partition_index=index, start_offset=NOT_KNOWN) for index in each.partitions]
+            unknown.append(_Topic(topic_name=each.topic_name, topic_id=ZERO_UUID, partitions=rows))
+    return partitions, unknown
+
+
+def _row(requests: ShareRequests, topic: str, index: int, summary: Summary) -> _Partition:
+    row = _Partition(
+        partition_index=index, start_offset=summary.start_offset, leader_epoch=summary.leader_epoch, lag=-1
+    )
+    if summary.error is not ErrorCode.NONE:
+        return _Partition(partition_index=index, start_offset=NOT_KNOWN, leader_epoch=0, lag=NOT_KNOWN)
+    if summary.start_offset == NOT_KNOWN or summary.complete_count == NOT_KNOWN:
+        return row
+    latest = requests.latest_offset(topic, index)
+    if isinstance(latest, ErrorCode):
+        return _Partition(partition_index=index, error_code=latest, error_message=latest.message)
+    row.lag = latest - summary.start_offset - summary.complete_count
+    return row

@@ -1,0 +1,30 @@
+"""ShareGroupDescribe (77), version 1: share groups with their members and assignments (KIP-932).
+
+Groups of other types are GROUP_ID_NOT_FOUND, as groups that do not exist. Authorized operations are told only
+when they are asked for.
+"""
+
+from __future__ import annotations
+
+from broker.context import BrokerContext
+from broker.handlers.request import Request
+from broker.handlers.share_groups import share_requests
+from broker.security.operations import GROUP_OPERATIONS
+from coordinator.group.share.groups import described_refused
+from protocol import messages as m
+from protocol.errors import ErrorCode
+
+
+def handle(ctx: BrokerContext, request: Request[m.ShareGroupDescribeRequest]) -> m.ShareGroupDescribeResponse:
+    """The groups in the order of the request."""
+    requests = share_requests(ctx)
+    response = m.ShareGroupDescribeResponse()
+    for group_id in request.body.group_ids:
+        if requests is None:
+            group = described_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, None)
+        else:
+            group = requests.describe(group_id)
+        if request.body.include_authorized_operations and group.error_code == ErrorCode.NONE:
+            group.authorized_operations = GROUP_OPERATIONS
+        response.groups.append(group)
+    return response
