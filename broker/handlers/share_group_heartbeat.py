@@ -6,7 +6,7 @@ request is UNSUPPORTED_VERSION.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from broker.context import BrokerContext
 from broker.handlers.later import Later
@@ -16,21 +16,15 @@ from broker.handlers.share_requests import MEMBER_ID_MAX
 from protocol import messages as m
 from protocol.errors import ErrorCode
 
-INVALID_MEMBER_ID: Final = "Invalid member id in the request."
-
 
 def handle(ctx: BrokerContext, request: Request[m.ShareGroupHeartbeatRequest]) -> Any:
     """The answer, or a `Later` until what the heartbeat has changed is committed."""
     body = request.body
     requests = share_requests(ctx)
     if requests is None:
-        return _refused(ErrorCode.UNSUPPORTED_VERSION)
+        return m.ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if not body.member_id or len(body.member_id) > MEMBER_ID_MAX:
-        return _refused(ErrorCode.INVALID_REQUEST, INVALID_MEMBER_ID)
+        return m.ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST)
     later = Later()
     requests.heartbeat(body, request.header.client_id or "", f"/{request.peer_ip}", later.give)
     return later.now_or_later()
-
-
-def _refused(error: ErrorCode, text: str | None = None) -> m.ShareGroupHeartbeatResponse:
-    return m.ShareGroupHeartbeatResponse(error_code=error, error_message=text or error.message)

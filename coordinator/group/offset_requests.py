@@ -114,6 +114,8 @@ class OffsetRequests:
             group, modern = shard.groups.get(group_id), shard.modern_group(group_id)
             if group is None and modern is None and not shard.offsets.has_any(group_id):
                 raise CoordinatorError(ErrorCode.GROUP_ID_NOT_FOUND)
+            if modern is not None and modern is shard.share:
+                raise CoordinatorError(ErrorCode.GROUP_ID_NOT_FOUND)
             if group is not None and (error := offset_delete_error(group)) is not ErrorCode.NONE:
                 raise CoordinatorError(error)
             if modern is not None:
