@@ -11,6 +11,7 @@ import asyncio
 import gc
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -108,12 +109,25 @@ def tune_collector() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
+class LineFormatter(logging.Formatter):
+    """One line for each message: what clients put into their names cannot begin another one."""
+
+    _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line, with control characters as Python writes them; a trace comes behind it."""
+        record.message = self._CONTROLS.sub(
+            lambda found: found[0].encode("unicode_escape").decode(), record.message
+        )
+        return super().formatMessage(record)
+
+
 def configure_logging() -> None:
     """Readable lines on stderr, as Kafka writes them, unless the process has set up logging itself."""
     root = logging.getLogger()
     if root.handlers:
         return
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
+    handler.setFormatter(LineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
     root.addHandler(handler)
     root.setLevel(logging.INFO)

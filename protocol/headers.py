@@ -18,7 +18,7 @@ from typing import Final
 from protocol import messages
 from protocol.api_keys import ApiKey
 from protocol.errors import MalformedMessage, UnencodableMessage
-from protocol.primitives import MAX_STRING_BYTES, Buffer, many_tags, read_uvarint, skip_tags
+from protocol.primitives import MAX_STRING_BYTES, Buffer, long_string, many_tags, read_uvarint, skip_tags
 from protocol.schema.base import MAX_TAGGED_FIELDS
 
 _FIXED: Final = struct.Struct(">hhi")
@@ -89,7 +89,10 @@ def _read_client_id(buf: Buffer, at: int, end: int) -> tuple[str | None, int]:
         return None, at
     if length > end - at:
         raise MalformedMessage(f"a client id of {length} bytes where {end - at} are left")
-    return str(buf[at : at + length], "utf-8", "replace"), at + length
+    client_id = str(buf[at : at + length], "utf-8", "replace")
+    if length > MAX_STRING_BYTES // 3 and len(client_id.encode()) > MAX_STRING_BYTES:
+        raise long_string("the client id", len(client_id.encode()))  # with replacement characters
+    return client_id, at + length
 
 
 def _skip_tagged_fields(where: str, buf: Buffer, at: int, end: int) -> int:

@@ -113,6 +113,15 @@ def refused_string(path: str, size: int) -> UnencodableMessage:
     return UnencodableMessage(f"{path} of {size} bytes exceeds the {MAX_STRING_BYTES} a string may have")
 
 
+def clipped(data: bytes) -> bytes:
+    """A text for people, in UTF-8, without what is more than a string may have. It may quote what a client
+    sent, which is as long.
+    """
+    if len(data) <= MAX_STRING_BYTES:
+        return data
+    return data[:MAX_STRING_BYTES].decode("utf-8", "ignore").encode()
+
+
 def uuid16(value: bytes, path: str) -> bytes:
     """`value` if it has the 16 bytes of a uuid."""
     if len(value) != 16:

@@ -32,6 +32,7 @@ _log = logging.getLogger(__name__)
 _I16, _I32, _I64 = Struct(">h"), Struct(">i"), Struct(">q")
 _TYPE_AND_LENGTH = Struct(">hh")
 _TWO_TIMES = Struct(">qq")
+_LAST_MS = (1 << 63) - 1  # a client may ask for any retention
 _PLAIN_HEAD = Struct(">hqh")  # version, offset, length of metadata
 _EPOCH_HEAD = Struct(">hqih")  # version, offset, leader epoch, length of metadata
 _EPOCH_VERSION = 3
@@ -135,7 +136,7 @@ def offset_record(key: OffsetKey, offset: Offset) -> CoordinatorRecord:
         head = _EPOCH_HEAD.pack(_EPOCH_VERSION, offset.offset, offset.leader_epoch, len(metadata))
         return CoordinatorRecord(_offset_key(key), head + metadata + _I64.pack(offset.commit_ms))
     head = _PLAIN_HEAD.pack(1, offset.offset, len(metadata))
-    times = _TWO_TIMES.pack(offset.commit_ms, offset.expire_ms)
+    times = _TWO_TIMES.pack(offset.commit_ms, min(offset.expire_ms, _LAST_MS))
     return CoordinatorRecord(_offset_key(key), head + metadata + times)
 
 

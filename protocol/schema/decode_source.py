@@ -134,6 +134,9 @@ class _DecodeWriter(SourceWriter):
         if element != "string":
             value = "view[at:stop]" if element == "records" else "bytes(buf[at:stop])"
         self.emit(f"{target} = {value}")
+        if element == "string":
+            with self.block(f"if n > 10922 and len({target}.encode()) > 32767:"):  # a replacement has 3
+                self.emit(f"raise long_string({path!r}, len({target}.encode()))")
         self.emit("at = stop")
 
     def read_array(self, field: Field, target: str, path: str) -> None:

@@ -124,6 +124,8 @@ class _EncodeWriter(SourceWriter):
         """Write a string, bytes or records."""
         self.emit(f"x = {source}")
         encoded = "x.encode()" if element == "string" else "x"
+        if path.endswith(".ErrorMessage"):
+            encoded = "clipped(x.encode())"
         self.emit(f'data = b"" if x is None else {encoded}' if nullable else f"data = {encoded}")
         is_null = "x is None" if nullable else None
         self.write_length("h" if element == "string" else "i", "len(data)", is_null, path)

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from broker.config.load import load_config
-from broker.lifecycle import main, tune_collector
+from broker.lifecycle import LineFormatter, main, tune_collector
 from broker.server import Broker, CannotStart
 from replication.metadata.payloads import BadPayload
 
@@ -81,3 +81,12 @@ def test_what_exists_at_start_is_left_alone_by_the_collector():
     tune_collector()
     assert gc.get_freeze_count() > 0
     assert gc.get_threshold()[0] > 700
+
+
+def test_a_line_of_the_log_is_one_line_whatever_clients_call_themselves():
+    form = LineFormatter("%(levelname)s %(message)s")
+    named = "g\n[2026-01-01] ERROR é\r\x1b[2J\u2028"
+    record = logging.LogRecord("n", logging.INFO, "p", 1, "Group %s: gone", (named,), None)
+    assert form.format(record) == "INFO Group g\\n[2026-01-01] ERROR é\\r\\x1b[2J\\u2028: gone"
+    record.exc_info = (ValueError, ValueError("why"), None)
+    assert form.format(record).endswith(": gone\nValueError: why")

@@ -122,3 +122,10 @@ def test_bytes_that_are_no_response_header_are_malformed(data: bytes) -> None:
 def test_a_client_id_too_long_for_its_length_is_refused() -> None:
     with pytest.raises(UnencodableMessage):
         encode_request_header(RequestHeader(3, 9, 7, "x" * 32768))
+
+
+def test_a_client_id_that_would_be_too_long_with_its_replacement_characters_is_refused() -> None:
+    data = encode_request_header(RequestHeader(3, 8, 7, "x" * 32767))
+    assert decode_request_header(data)[0].client_id == "x" * 32767
+    with pytest.raises(MalformedMessage, match="32767"):
+        decode_request_header(data.replace(b"x", b"\xff"))

@@ -40,6 +40,12 @@ def test_an_expiry_time_makes_it_value_1_and_costs_the_leader_epoch() -> None:
     assert read_offset_value(value, 3, quiet()) == Offset(5, -1, "m", 7, 8, 3)
 
 
+def test_an_expiry_time_beyond_all_numbers_is_the_last_one() -> None:
+    """OffsetCommit 2 to 4 may ask for a retention of 2**63 - 1 ms from now."""
+    _, value = offset_record(KEY, Offset(5, 6, "m", 7, 2**63 + 7))
+    assert read_offset_value(value, 3, quiet()) == Offset(5, -1, "m", 7, 2**63 - 1, 3)
+
+
 def test_a_tombstone_has_the_key_alone() -> None:
     assert offset_tombstone(KEY) == (offset_record(KEY, Offset(5, 6, "m", 7)).key, None)
 

@@ -69,6 +69,21 @@ def test_strings_that_are_no_utf8_are_read_with_replacement_characters() -> None
     assert text.decode(0, b"\0\x02a\xff")[0].a == "a\ufffd"
 
 
+@pytest.mark.parametrize("flexible", ["", " flexible 0+"])
+def test_a_string_that_would_be_too_long_with_its_replacement_characters_is_refused(flexible: str) -> None:
+    """What was read can be written: into records, and into the answers that repeat it."""
+    text = toy(f"data Toy versions 0{flexible}\n  A: string\n  B: [string]")
+    for invalid in (0, 10_922, 10_923):
+        message = text(a="", b=["x" * 10_923])
+        data = message.encode(0).replace(b"x" * invalid, b"\xff" * invalid) if invalid else message.encode(0)
+        if invalid < 10_923:
+            read, _ = text.decode(0, data)
+            assert len(read.b[0].encode()) <= 32767
+        else:
+            with pytest.raises(MalformedMessage, match="32767"):
+                text.decode(0, data)
+
+
 def test_records_are_views_of_the_buffer_and_nothing_else_is() -> None:
     buffer = bytearray(b"__" + FLEXIBLE_BYTES + b"__")
     message, stop = OLD_AND_FLEXIBLE.decode(1, buffer, 2, len(buffer) - 2)

@@ -142,3 +142,14 @@ def test_structs_that_may_be_null() -> None:
     assert made().encode(0) == b"\xff\0"
     assert made(cursor=made.Cursor(at=5)).encode(0) == b"\x01\x05\0\0"
     assert made(other=made.Cursor(at=5)).encode(0) == b"\xff\x01\0\x03\x01\x05\0"
+
+
+@pytest.mark.parametrize("flexible", ["", " flexible 0+"])
+def test_a_message_beside_an_error_is_cut_to_what_a_string_may_have(flexible: str) -> None:
+    """It quotes what a client sent. Other strings are not cut: somebody would take them for the whole."""
+    text = toy(f"data Toy versions 0{flexible}\n  ErrorMessage: string?\n  Name: string")
+    told, _ = text.decode(0, text(error_message="é" * 16_384, name="n").encode(0))
+    assert (told.error_message, told.name) == ("é" * 16_383, "n")
+    assert text.decode(0, text(error_message=None, name="").encode(0))[0].error_message is None
+    with pytest.raises(UnencodableMessage):
+        text(error_message="", name="n" * 32_768).encode(0)
