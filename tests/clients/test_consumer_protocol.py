@@ -170,11 +170,15 @@ def test_a_static_member_that_restarts_gets_what_it_had(readers: Readers) -> Non
     assert sorted(part.partition for part in again.assignment()) == had
 
 
-@pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
+@pytest.mark.parametrize("strategy", ["roundrobin", "range"])
 def test_a_group_changes_its_protocol_while_it_is_read(
     readers: Readers, broker: OttlaProcess, strategy: str
 ) -> None:
-    """A rolling restart from the classic to the consumer protocol, and back."""
+    """A rolling restart from the classic to the consumer protocol, and back.
+
+    Not with cooperative-sticky: after a second rebalance librdkafka's leader puts user data into its
+    assignments, and such a group Kafka does not convert either.
+    """
     classic = {
         "group_protocol": "classic",
         "partition_assignment_strategy": strategy,
