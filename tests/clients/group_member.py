@@ -8,6 +8,7 @@ the middle of one. SIGTERM has it leave.
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import json
 import signal
 import sys
@@ -167,5 +168,6 @@ LIBRARIES = {
 }
 
 if __name__ == "__main__":
+    faulthandler.register(signal.SIGUSR1)
     chosen = json.loads(sys.argv[1])
     LIBRARIES[chosen["library"]](chosen, Teller(chosen))

@@ -47,7 +47,8 @@ class MemberProcess:
 
     def _listen(self) -> None:
         assert self._process.stderr is not None, "it has a pipe"
-        self._errors += self._process.stderr.readlines()
+        for line in self._process.stderr:
+            self._errors.append(line)
 
     def told(self, what: str) -> list[list[str]]:
         """The lines of one kind, without their first word."""
@@ -63,6 +64,12 @@ class MemberProcess:
     def records(self) -> list[tuple[int, int, str]]:
         """Partition, offset and value of all that it has dealt with."""
         return [(int(each[0]), int(each[1]), each[2]) for each in self.told("record")]
+
+    def where(self) -> str:
+        """What its threads are at."""
+        self._process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: any("Current thread" in line for line in self._errors), "its tracebacks", WAIT_S)
+        return "".join(self._errors)
 
     def stop(self) -> None:
         """Have it leave the group."""
@@ -131,7 +138,13 @@ class Group:
             everything = sorted(number for part in parts for number in part)
             return everything == list(range(self.partitions)) and sorted(map(len, parts)) == sorted(counts)
 
-        wait_until(shared, f"{self.name} to share its partitions {counts}", WAIT_S)
+        try:
+            wait_until(shared, f"{self.name} to share its partitions {counts}", WAIT_S)
+        except TimeoutError as error:
+            for member in list(self.running):
+                error.add_note(f"{member.name}: {member.lines[-8:]}\n{member.where()}")
+            error.add_note(self.broker.output()[-3000:])
+            raise
 
     def records(self) -> list[tuple[int, int, str]]:
         return [record for member in (*self.ended, *self.running) for record in member.records()]
