@@ -149,7 +149,13 @@ class JournaledTable(Generic[RowKey, CellKey, V]):
             self._rows.setdefault(outer, {})[inner] = value
 
     def _keep(self, outer: RowKey, inner: CellKey, value: V | None) -> None:
-        self._replaced.setdefault(outer, {}).setdefault(inner, deque()).append(value)
+        row = self._replaced.get(outer)
+        if row is None:
+            self._replaced[outer] = {inner: deque((value,))}
+        elif inner in row:
+            row[inner].append(value)
+        else:
+            row[inner] = deque((value,))
         self._journal.note(self, outer, inner)
 
     def _take(self, outer: RowKey, inner: CellKey, *, newest: bool) -> V | None:

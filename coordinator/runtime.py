@@ -36,11 +36,11 @@ from coordinator.ports import (
     ReadFailed,
     Timer,
 )
-from coordinator.result import NO_PRODUCER, CoordinatorError, CoordinatorRecord, Result, append_error
+from coordinator.result import CoordinatorError, CoordinatorRecord, Result, append_error
 from coordinator.shard import Shard
 from coordinator.timer import KeyedTimers
 from protocol.errors import ErrorCode, InvalidRecords, ProtocolViolation
-from protocol.records.batch import Record
+from protocol.records.batch import NO_PRODUCER_ID, Record
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_marker
 from protocol.records.keyed import keyed_batch
@@ -156,9 +156,10 @@ class CoordinatorRuntime(Generic[S]):
         try:
             owned = self._active(partition)
             result = operation(owned.shard)
+            now_ms = self._clock.now_ms()
             parked = Parked(owned, result.response, done, result.undo)
             if result.records:
-                self._append(partition, owned, result, parked)
+                self._append(partition, owned, result, parked, now_ms)
             elif owned.parked:
                 parked.base_offset = parked.end_offset = owned.parked[-1].end_offset
             else:
@@ -167,7 +168,7 @@ class CoordinatorRuntime(Generic[S]):
         except (CoordinatorError, AppendRefused) as error:
             done(append_error(error.error), None)
             return
-        self._park(owned, parked, timeout_ms)
+        self._park(owned, parked, timeout_ms, now_ms)
 
     def write_end_marker(
         self,
@@ -180,6 +181,7 @@ class CoordinatorRuntime(Generic[S]):
         timeout_ms: int | None = None,
     ) -> None:
         """Append the end of a producer's transaction and apply it, as WriteTxnMarkers asks for."""
+        now_ms = self._clock.now_ms()
         try:
             owned = self._active(partition)
             marker = build_end_marker(
@@ -187,7 +189,7 @@ class CoordinatorRuntime(Generic[S]):
                 producer_id=producer_id,
                 producer_epoch=producer_epoch,
                 coordinator_epoch=coordinator_epoch,
-                timestamp=self._clock.now_ms(),
+                timestamp=now_ms,
             )
             parked = Parked(owned, None, done)
             self._stage(partition, owned, trusted_batch(marker), parked)
@@ -196,7 +198,7 @@ class CoordinatorRuntime(Generic[S]):
             return
         owned.context.journal.offset = parked.base_offset
         owned.shard.replay_end_marker(producer_id, commit)
-        self._park(owned, parked, timeout_ms)
+        self._park(owned, parked, timeout_ms, now_ms)
 
     def read(self, partition: int, operation: Callable[[S], R]) -> R:
         """Look at a shard; the operation reads committed state. Raises CoordinatorError."""
@@ -228,8 +230,10 @@ class CoordinatorRuntime(Generic[S]):
             raise CoordinatorError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         raise CoordinatorError(ErrorCode.NOT_COORDINATOR)
 
-    def _append(self, partition: int, owned: OwnedPartition[S], result: Result[Any], parked: Parked) -> None:
-        batch = self._batch(result)
+    def _append(
+        self, partition: int, owned: OwnedPartition[S], result: Result[Any], parked: Parked, now_ms: int
+    ) -> None:
+        batch = self._batch(result, now_ms)
         try:
             self._stage(partition, owned, batch, parked)
         except AppendRefused:
@@ -259,9 +263,9 @@ class CoordinatorRuntime(Generic[S]):
         self.write(partition, lambda _: Result(records, None, replay=False), done)
         returned = True
 
-    def _batch(self, result: Result[Any]) -> Checked:
-        now_ms, transactional = self._clock.now_ms(), result.producer != NO_PRODUCER
+    def _batch(self, result: Result[Any], now_ms: int) -> Checked:
         producer_id, producer_epoch = result.producer
+        transactional = producer_id != NO_PRODUCER_ID
         if not self._codec:
             return keyed_batch(
                 result.records,
@@ -285,10 +289,10 @@ class CoordinatorRuntime(Generic[S]):
         parked.base_offset = base_offset
         parked.end_offset = owned.appended_end = base_offset + batch.record_count
 
-    def _park(self, owned: OwnedPartition[S], parked: Parked, timeout_ms: int | None) -> None:
+    def _park(self, owned: OwnedPartition[S], parked: Parked, timeout_ms: int | None, now_ms: int) -> None:
         owned.parked.append(parked)
         timeout_ms = self._write_timeout_ms if timeout_ms is None else timeout_ms
-        parked.deadline_ms = deadline_ms = self._clock.now_ms() + timeout_ms
+        parked.deadline_ms = deadline_ms = now_ms + timeout_ms
         if deadline_ms < owned.alarm_ms:
             self._set_alarm(owned, deadline_ms, timeout_ms)
 

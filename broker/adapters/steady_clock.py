@@ -14,11 +14,11 @@ class SteadyClock:
     Setting the machine's clock does not move it. It implements `coordinator.ports.Clock`.
     """
 
-    __slots__ = ("_ahead_ms", "_clock")
+    __slots__ = ("_ahead_ms", "_monotonic")
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self._monotonic = clock.monotonic
         self._ahead_ms = clock.now_ms() - int(clock.monotonic() * 1000)
 
     def now_ms(self) -> int:
-        return self._ahead_ms + int(self._clock.monotonic() * 1000)
+        return self._ahead_ms + int(self._monotonic() * 1000)

@@ -30,44 +30,39 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 Decided = Callable[[ErrorCode], None]
-
-
-class _Batch:
-    """One appended batch. `failures` is that of its log when it was staged."""
-
-    __slots__ = ("done", "failures", "last_offset", "written")
-
-    def __init__(self, last_offset: int, failures: int, done: Decided) -> None:
-        self.last_offset = last_offset
-        self.failures = failures
-        self.done = done
-        self.written = False
+Batch = tuple[int, int, Decided]
+"""One appended batch: its last offset, how many writes of its log had failed when it was staged, who is
+told."""
 
 
 class _Undecided:
-    """The batches of one partition whose fate is open, oldest first. A Waiter of the partition."""
+    """The batches of one partition whose fate is open, oldest first. A Waiter of the partition.
 
-    __slots__ = ("_replica", "batches")
+    Those that are staged, and those that are written and wait for the high watermark.
+    """
+
+    __slots__ = ("_replica", "staged", "waiting")
 
     def __init__(self, replica: Partition) -> None:
         self._replica = replica
-        self.batches: deque[_Batch] = deque()
+        self.staged: list[Batch] = []
+        self.waiting: deque[Batch] = deque()
 
     def write_failed(self) -> bool:
         """Whether a write has failed of which the batches that it took along do not know yet."""
-        last = self.batches[-1] if self.batches else None
-        return last is not None and not last.written and last.failures != self._replica.log.failures
+        return bool(self.staged) and self.staged[-1][1] != self._replica.log.failures
 
     def written(self) -> None:
         """The turn is over: tell those that are gone from the log, then those that are committed."""
         failures = self._replica.log.failures
-        kept = [each for each in self.batches if each.written or each.failures == failures]
-        lost = [each for each in self.batches if not each.written and each.failures != failures]
-        for each in kept:
-            each.written = True
-        self.batches = deque(kept)
-        for each in lost:
-            self._tell(each, ErrorCode.KAFKA_STORAGE_ERROR)
+        staged, self.staged = self.staged, []
+        if staged and staged[0][1] == failures:  # no write has failed since the first of them
+            self.waiting.extend(staged)
+        else:
+            self.waiting.extend(each for each in staged if each[1] == failures)
+            for each in staged:
+                if each[1] != failures:
+                    self._tell(each, ErrorCode.KAFKA_STORAGE_ERROR)
         self.wake()
 
     def wake(self) -> None:
@@ -75,23 +70,23 @@ class _Undecided:
 
         A callback may append again: what it stages is not written yet, and stays.
         """
-        replica, batches = self._replica, self.batches
-        while batches and batches[0].written:
+        replica, waiting = self._replica, self.waiting
+        while waiting:
             if not replica.is_leader:
                 error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            elif replica.log.high_watermark > batches[0].last_offset:
+            elif replica.log.high_watermark > waiting[0][0]:
                 error = ErrorCode.NONE
             else:
                 replica.waiters[self] = None
                 return
-            self._tell(batches.popleft(), error)
+            self._tell(waiting.popleft(), error)
 
-    def _tell(self, batch: _Batch, error: ErrorCode) -> None:
+    def _tell(self, batch: Batch, error: ErrorCode) -> None:
         """A coordinator that fails here must not take the others' answers in this turn with it."""
         try:
-            batch.done(error)
+            batch[2](error)
         except Exception:
-            _log.exception("What waited for offset %d of %s failed", batch.last_offset, self._replica)
+            _log.exception("What waited for offset %d of %s failed", batch[0], self._replica)
 
 
 class TopicWriter:
@@ -123,7 +118,7 @@ class TopicWriter:
             appended = replica.append(batch, ACKS_ALL, now_ms)
         except StorageError as error:
             raise AppendRefused(error.error) from error
-        undecided.batches.append(_Batch(appended.last_offset, replica.log.failures, done))
+        undecided.staged.append((appended.last_offset, replica.log.failures, done))
         self._turn.stage(replica)
         if not self._staged:
             self._turn.after_write(self._written)

@@ -3,6 +3,8 @@
 Partitions that do not exist are refused one by one and the others are committed all the same; where none is
 left the coordinator is not asked. v1 may say when the offset was committed, v2-4 how long it is kept. v10
 names topics by id. v0 is stored as v1: ZooKeeper holds no offsets here.
+
+The connection remembers a good one, as the next will be its like (offset_commit_shape).
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from typing import Any
 
 from broker.context import BrokerContext
 from broker.handlers.later import Later
+from broker.handlers.offset_commit_shape import OffsetCommitShape, pieces_of
 from broker.handlers.request import Request
+from broker.net.connection import Connection
 from coordinator.group.manager import Committer
 from coordinator.group.offsets import NO_RETENTION, Commit
 from protocol import messages as m
@@ -55,21 +59,36 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetCommitRequest]) -> Any:
     if not commits:
         return response
     later = Later()
+    committer = Committer(body.member_id, body.group_instance_id, body.generation_id_or_member_epoch)
+    retention_ms = body.retention_time_ms if version in RETENTION_VERSIONS else NO_RETENTION
 
     def done(error: ErrorCode, errors: list[ErrorCode] | None) -> None:
         for at, answer in enumerate(open_answers):
             answer.error_code = error if errors is None else errors[at]
         later.give(response)
+        if not any(answer.error_code for topic in response.topics for answer in topic.partitions):
+            _remember(ctx, request, committer, commits, retention_ms, response)
 
     ctx.groups.manager().commit_offsets(
-        body.group_id,
-        Committer(body.member_id, body.group_instance_id, body.generation_id_or_member_epoch),
-        version,
-        commits,
-        done,
-        retention_ms=body.retention_time_ms if version in RETENTION_VERSIONS else NO_RETENTION,
+        body.group_id, committer, version, commits, done, retention_ms=retention_ms
     )
     return later.now_or_later()
+
+
+def _remember(
+    ctx: BrokerContext,
+    request: Request[m.OffsetCommitRequest],
+    committer: Committer,
+    commits: list[Commit],
+    retention_ms: int,
+    response: m.OffsetCommitResponse,
+) -> None:
+    connection = request.connection
+    if isinstance(connection, Connection) and not connection.closed:
+        pieces = pieces_of(request.version, request.body)
+        if pieces is not None:
+            shape = OffsetCommitShape(ctx, request, pieces, committer, commits, retention_ms, response)
+            connection.remember(shape)
 
 
 def _topic(

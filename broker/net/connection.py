@@ -11,6 +11,10 @@ States, held in three fields rather than an enum because they are independent of
 - `full`: the peer does not read its answers; nothing more is served until it has.
 - `in_turn`: answers in `out` depend on a write that the turn has yet to make; they leave with `Turn.flush`.
 
+A request may be answered after those behind it were served, as commits of offsets are that one turn writes:
+its answer has a place in `out` (`expect_answer`), and nothing leaves before all places are filled. Where one
+is not by the end of the turn, the connection waits.
+
 Bounds: the receiver counts what is unfinished or waits against the budget that all connections share, and
 `out` is passed to the transport once it holds `ANSWER_BYTES`.
 """
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
 HEAD = struct.Struct(">iii")  # frame size, API key and version, correlation id
 SIZE = struct.Struct(">i")
 ANSWER_BYTES = 256 << 10  # answers held back to leave together
+OPEN = b""  # stands in `out` for an answer that is still to come
+OPEN_MAX = 32  # such answers of a connection; what is behind them waits
 PATIENT_BYTES = 32 << 10  # so much may wait behind a request without a pause of reading
 SHAPES_MAX = 128  # remembered request shapes of a connection
 SHAPE_BYTES_MAX = 1024  # of a request that is worth remembering, without its records
@@ -85,8 +91,18 @@ class _TakingTurns:
         connection.hub.costly_turns.leave(connection)
 
 
+class _Unanswered:
+    """What a connection waits for whose answers have not all come when the turn ends."""
+
+    __slots__ = ()
+
+    def cancel(self, connection: Connection) -> None:
+        """Nothing to let go of: the answers are dropped when they come."""
+
+
 PARKED = _Parked()
 TAKING_TURNS = _TakingTurns()
+UNANSWERED = _Unanswered()
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -118,6 +134,7 @@ class Connection(asyncio.BufferedProtocol):
         "regions",
         "seen",
         "transport",
+        "unanswered",
         "waiting",
     )
 
@@ -127,6 +144,7 @@ class Connection(asyncio.BufferedProtocol):
         self.peer_ip, self.peer_port = "", 0
         self.out: list[Any] = []
         self.regions = False  # a FileRegion is among the answers
+        self.unanswered = 0  # places in `out` that are still open
         self.waiting: Waiting | None = None
         self.costly: bool | None = None  # see broker.net.costly
         self.late = False  # the waiting time of the request in front is over
@@ -414,10 +432,45 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- answers
 
+    def expect_answer(self) -> int:
+        """Leave a place for an answer that the write of the turn will decide, or somebody later; its position
+        for `answer`.
+        """
+        turn = self.hub.turn
+        if not turn.now_ms:
+            turn.open()
+        if not self.in_turn:
+            self.in_turn = True
+            turn.connections.append(self)
+        self.unanswered += 1
+        if self.unanswered >= OPEN_MAX:
+            self.waiting = UNANSWERED
+        out = self.out
+        out.append(OPEN)
+        return len(out) - 1
+
+    def answer(self, position: int, frame: bytes) -> None:
+        """The answer has come that `expect_answer` left a place for."""
+        if self.closed:
+            return
+        self.out[position] = frame
+        self.held_bytes += len(frame)
+        self.unanswered -= 1
+        if not self.unanswered:
+            if self.waiting is UNANSWERED:
+                self.waiting = None
+            elif self.in_turn:
+                return  # they leave with the turn
+            # Not at once: the giver is in the middle of something.
+            self.hub.loop.call_soon(self.go_on)
+
     def flush(self) -> None:
-        """Pass the answers to the transport."""
+        """Pass the answers to the transport, once all are there."""
         out = self.out
         if not out:
+            return
+        if self.unanswered:
+            self.waiting = self.waiting or UNANSWERED
             return
         self.out = []
         self.held_bytes = 0
@@ -470,6 +523,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self.in_turn:
             self.hub.turn.flush()
+        if self.unanswered:
+            del self.out[self.out.index(OPEN) :]
+            self.unanswered = 0
         self.flush()
         self.closed = True
         if self._outgoing is not None:

@@ -109,6 +109,8 @@ class Dispatcher:
                 return self._serve_hot(hot, connection, header, buf, at, body, end, own)
             if connection.in_turn:
                 connection.hub.turn.flush()  # what this client wrote before, it sees now
+                if connection.unanswered:
+                    return False
             handler = self._table[key]
             if end - body > BIG_BODY_BYTES:
                 if not self._big_bodies.enter(connection):

@@ -21,6 +21,7 @@ from coordinator.group.records import (
     OffsetKey,
     Stored,
     UnknownRecords,
+    known_offset_key,
     offset_record,
     offset_tombstone,
     read_offset_key,
@@ -72,7 +73,7 @@ class Offsets:
     ) -> None:
         self._metadata_max_bytes = metadata_max_bytes
         self._unknown = unknown
-        self._strings: dict[str, str] = {}
+        self._strings: dict[str, str] | None = {}  # while loading: each name once, however often it comes
         self.committed: JournaledTable[str, TopicPartition, Stored] = JournaledTable(journal)
         self.pending: JournaledTable[int, OffsetKey, Stored] = JournaledTable(journal)
         self.producers: JournaledTable[str, TopicPartition, tuple[int, ...]] = JournaledTable(journal)
@@ -154,10 +155,13 @@ class Offsets:
 
     def replay(self, key: bytes, value: bytes | None, record_offset: int, producer_id: int) -> None:
         """Apply an offset record (key type 0 or 1). Raises MalformedMessage."""
-        group, topic, partition = read_offset_key(key)
         strings = self._strings
-        group = strings.setdefault(group, group)
-        topic = strings.setdefault(topic, topic)
+        if strings is None:
+            group, topic, partition = known_offset_key(key)
+        else:
+            group, topic, partition = read_offset_key(key)
+            group = strings.setdefault(group, group)
+            topic = strings.setdefault(topic, topic)
         cell = (topic, partition)
         if value is None:
             self._remove(group, cell)
@@ -186,7 +190,7 @@ class Offsets:
 
     def loaded(self) -> None:
         """A load is over: let go of the strings that it shared between records."""
-        self._strings.clear()
+        self._strings = None
 
     def _remove(self, group: str, cell: TopicPartition) -> None:
         self.committed.remove(group, cell)

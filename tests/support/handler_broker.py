@@ -44,7 +44,7 @@ from replication.metadata.cluster_id import ensure_cluster_id
 from replication.metadata.image import EndpointImage, ImageHolder
 from replication.metadata.memory_store import MemoryStore, MemoryTree
 from replication.replica_manager import ReplicaManager
-from runtime.system import production_env
+from runtime.system import Env, production_env
 from storage.log_manager import LogManager
 
 ENDPOINTS = {"PLAINTEXT": EndpointImage("broker.test", 9092), "EXTERNAL": EndpointImage("public.test", 19092)}
@@ -114,7 +114,7 @@ class HandlerBroker:
             env.clock,
             env.random,
         )
-        turn = Turn(env.loop, env.clock, lambda _: None)
+        turn = self._turn(env)
         groups = Groups(env, self.config, holder, controller, replicas, turn)
         share_state = ShareState(env, self.config, holder, controller, replicas, turn)
         groups.share_persister = share_state.persister
@@ -135,6 +135,10 @@ class HandlerBroker:
             share_state=share_state,
             share_data=ShareDataPath(env, self.config, replicas, share_state.persister),
         )
+
+    def _turn(self, env: Env) -> Turn:
+        """What writes the batches of coordinators."""
+        return Turn(env.loop, env.clock, lambda _: None)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

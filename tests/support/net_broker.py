@@ -18,6 +18,7 @@ from broker.net.dispatch import Dispatcher
 from broker.net.hub import Hub
 from broker.net.limits import ConnectionLimits
 from broker.net.listener import Listener
+from broker.net.turn import Turn
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.headers import RequestHeader, decode_response_header, encode_request_header
@@ -25,6 +26,7 @@ from protocol.records.batch import Record
 from protocol.records.builder import build_batch
 from replication.delayed_produce import ProducePurgatory
 from replication.fetch_sessions import FetchSessions
+from runtime.system import Env
 from tests.support.handler_broker import HandlerBroker
 
 UNLIMITED = 2**31 - 1
@@ -89,11 +91,14 @@ class NetBroker(HandlerBroker):
     max_frame_bytes = 1 << 24
     limits = ConnectionLimits(UNLIMITED, UNLIMITED, {})
 
+    def _turn(self, env: Env) -> Turn:
+        self.hub = Hub(env, ConnectionLimits(UNLIMITED, UNLIMITED, {}), self.max_frame_bytes)
+        self.hub.worked = float  # no request counts as costly, however slow the machine
+        return self.hub.turn
+
     async def _start(self) -> None:
         await super()._start()
         ctx = self.ctx
-        self.hub = Hub(ctx.env, ConnectionLimits(UNLIMITED, UNLIMITED, {}), self.max_frame_bytes)
-        self.hub.worked = float  # no request counts as costly, however slow the machine
         self.hub.departures.append(ctx.share_data.connection_gone)
         ctx.replicas.on_change(self.hub.forget_shapes)
         self.sessions = FetchSessions(ctx.replicas.wanted_partition, ctx.env.random)

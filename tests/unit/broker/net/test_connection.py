@@ -285,3 +285,87 @@ def test_a_connection_that_broke_while_it_waits_is_left_alone(broker):
     broker.run()
     waiting.lose()
     assert waiting.transport.writes == []
+
+
+def expecting(client, count):
+    """Places for answers, which something in the turn will decide."""
+    return [client.connection.expect_answer() for _ in range(count)]
+
+
+def answer(number):
+    return (4).to_bytes(4, "big") + number.to_bytes(4, "big")
+
+
+def test_answers_leave_together_once_the_last_one_has_come(broker, client):
+    one, two, three = expecting(client, 3)
+    client.connection.answer(two, answer(2))
+    client.connection.answer(one, answer(1))
+    broker.end_turn()
+    client.send(versions(4))
+    assert client.answers() == []
+    client.connection.answer(three, answer(3))
+    broker.run()
+    assert [number for number, _ in client.answers()] == [1, 2, 3, 4]
+
+
+def test_answers_that_come_within_the_turn_leave_with_it(broker, client):
+    (one,) = expecting(client, 1)
+    client.connection.answer(one, answer(1))
+    assert client.answers() == []
+    broker.end_turn()
+    assert [number for number, _ in client.answers()] == [1]
+
+
+def test_only_so_many_answers_may_be_open(broker, client):
+    places = expecting(client, connection.OPEN_MAX - 1)
+    assert client.connection.waiting is None
+    places += expecting(client, 1)
+    assert client.connection.waiting is connection.UNANSWERED
+    client.send(versions(99))
+    for place in places:
+        client.connection.answer(place, answer(place))
+    broker.end_turn()
+    broker.run()
+    assert [number for number, _ in client.answers()] == [*places, 99]
+
+
+def test_a_general_request_waits_for_open_answers(broker, client):
+    (one,) = expecting(client, 1)
+    client.send(versions(2))
+    broker.run()
+    assert client.answers() == []
+    client.connection.answer(one, answer(1))
+    broker.run()
+    assert [number for number, _ in client.answers()] == [1, 2]
+
+
+def test_a_long_poll_and_open_answers_before_it(broker, client):
+    (one,) = expecting(client, 1)
+    client.send(frame(fetch_request("orders", {0: 0}, max_wait_ms=60_000), 10, 2))
+    assert client.connection.waiting not in (None, connection.UNANSWERED)
+    broker.end_turn()
+    client.connection.answer(one, answer(1))
+    broker.run()
+    assert [number for number, _ in client.answers()] == [1]
+    broker.connect().call(produce_request("orders", 0, [b"news"]), 7)
+    broker.run()
+    assert [number for number, _ in client.answers()] == [2]
+
+
+def test_a_connection_that_is_shut_sends_what_came_before_the_first_open_answer(broker, client):
+    one, _, three = expecting(client, 3)
+    client.connection.answer(one, answer(1))
+    client.connection.answer(three, answer(3))
+    client.connection.shut()
+    assert [number for number, _ in client.answers()] == [1]
+    client.connection.answer(1, answer(2))
+    assert client.answers() == []
+
+
+def test_a_lost_connection_waits_for_no_answer(broker, client):
+    (one,) = expecting(client, 1)
+    broker.end_turn()
+    client.lose()
+    client.connection.answer(one, answer(1))
+    broker.run()
+    assert client.answers() == []
