@@ -156,6 +156,8 @@ class ShareGroups:
 
     def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
         """Records that remove an empty group; its share state has been removed before."""
+        self.seen_topics.pop(group_id, None)
+        self.settled.pop(group_id, None)
         *parts, group = self.tables.group_tombstones(group_id)
         return [*parts, state_tombstone(group_id), group]
 
