@@ -23,6 +23,7 @@ from ottla.cli.options import (
     read_properties,
 )
 from ottla.client import NO_NODE, ClientError, KafkaClient, check
+from ottla.groups.admin import GroupAdmin
 from ottla.version import __version__
 from protocol import messages as m
 from protocol.api_keys import ApiKey
@@ -59,6 +60,7 @@ SOURCES = {
 SOURCE_BROKER_DEFAULT = 3
 SET, DELETE = 0, 1
 DEFAULT_ENTITY = ""
+GROUPS_TIMEOUT_S = 60.0
 
 # A comma between settings: one that no closing bracket follows before the next opening one.
 BETWEEN_SETTINGS = re.compile(r",(?=[^\]]*(?:\[|$))")
@@ -111,8 +113,15 @@ def command(
     if describe == alter:
         raise ToolFailed("Command must include exactly one action: --describe, --alter")
     kind, name = entity(entity_type, entity_name, entity_default, shortcuts)
-    if alter and name is None:
-        raise ToolFailed(f"An entity name must be specified with --alter of {kind}")
+    if entity_default and kind != "brokers":
+        raise ToolFailed(
+            f"An entity name must be specified with --alter of {kind}"
+            if alter
+            else f"--entity-default must not be specified with --describe of {kind}"
+        )
+    if name is None and (alter or kind == "broker-loggers"):
+        action = "alter" if alter else "describe"
+        raise ToolFailed(f"An entity name must be specified with --{action} of {kind}")
     changes = list(changes_in(add_config, add_config_file, delete_config))
     if alter and not changes:
         raise ToolFailed(
@@ -182,12 +191,17 @@ def changes_in(
 
 
 def show(client: KafkaClient, kind: str, name: str | None, everything: bool) -> None:
-    """--describe."""
-    known = names_of(client, kind)
-    if name is not None and name != DEFAULT_ENTITY and known is not None and name not in known:
-        click.echo(f"The {kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config.")
-        return
-    names = [name] if name is not None else [*(known or ()), *([DEFAULT_ENTITY] if kind == "brokers" else ())]
+    """--describe. Only who asks for an entity's own settings is told that there is no such entity."""
+    if name is None:
+        names = [*(names_of(client, kind) or ()), *([DEFAULT_ENTITY] if kind == "brokers" else ())]
+    elif name == DEFAULT_ENTITY or everything:
+        names = [name]
+    else:
+        known = names_of(client, kind)
+        if known is not None and name not in known:
+            click.echo(f"The {kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config.")
+            return
+        names = [name]
     for each in names:
         if each == DEFAULT_ENTITY:
             click.echo(f"Default configs for {kind} in the cluster are:")
@@ -214,12 +228,23 @@ def shown(value: str | None) -> str:
 
 
 def names_of(client: KafkaClient, kind: str) -> list[str] | None:
-    """Names of the entities there are; None where the broker can't tell."""
+    """Names of the entities there are; None where the broker can't tell. A group needs no settings of its
+    own to be one, and settings need no group.
+    """
     topics = client.metadata(None)
     if kind == "topics":
         return sorted(topic.name or "" for topic in topics)
     if kind in ("brokers", "broker-loggers"):
         return [str(node) for node in sorted(client.nodes)]
+    configured = configured_names(client, kind)
+    if kind != "groups":
+        return configured
+    groups = GroupAdmin(client, GROUPS_TIMEOUT_S).list_groups(None)
+    return list(dict.fromkeys([*(each.group_id for each in groups), *(configured or ())]))
+
+
+def configured_names(client: KafkaClient, kind: str) -> list[str] | None:
+    """Names of what has settings of its own, in order; None where the broker can't tell."""
     if not client.connection().supports(ApiKey.LIST_CONFIG_RESOURCES):
         return None
     version = client.connection().version_for(ApiKey.LIST_CONFIG_RESOURCES)

@@ -50,14 +50,16 @@ class GroupAdmin:
         self.coordinators = Coordinators(client, timeout_s)
 
     def list_groups(
-        self, protocol_types: Sequence[str], states: Sequence[str] = (), types: Sequence[str] = ()
+        self, protocol_types: Sequence[str] | None, states: Sequence[str] = (), types: Sequence[str] = ()
     ) -> list[Listing]:
-        """The groups of all brokers, in the order of their ids; empty filters let everything pass."""
+        """The groups of all brokers, in the order of their ids; empty filters, and None for protocol types,
+        let everything pass.
+        """
         self.client.metadata([])
         found: dict[str, Listing] = {}
         for node in list(self.client.nodes):
             for each in self.coordinators.patiently(lambda node=node: self._listed(node, states, types)):  # type: ignore[misc]
-                if each.protocol_type in protocol_types:
+                if protocol_types is None or each.protocol_type in protocol_types:
                     found[each.group_id] = each
         return [found[group_id] for group_id in sorted(found)]
 
