@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
+    from broker.config.group_configs import GroupConfigs
     from broker.config.topic_configs import TopicConfigs
     from broker.groups import Groups
     from broker.loggers import BrokerLoggers
@@ -31,6 +32,7 @@ class BrokerContext:
     env: Env
     config: BrokerConfig
     topic_configs: TopicConfigs
+    group_configs: GroupConfigs
     holder: ImageHolder
     controller: Controller
     replicas: ReplicaManager

@@ -6,7 +6,6 @@ What a finalized feature or a single group decides is asked through callables, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from broker.adapters.cluster_topics import ClusterTopics
 from broker.config.broker_config import BrokerConfig
@@ -20,17 +19,8 @@ from replication.metadata.image import ImageHolder
 
 Feature = Callable[[], bool]
 """Whether group.version is high enough for consumer groups."""
-GroupConfig = Callable[[str, str], int | None]
-"""What a group has set for itself under a name; None where it has not."""
-
-_BROKER_KEYS = {
-    "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
-    "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
-    "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
-    "share.assignment.interval.ms": "group.share.assignment.interval.ms",
-    "share.heartbeat.interval.ms": "group.share.heartbeat.interval.ms",
-    "share.session.timeout.ms": "group.share.session.timeout.ms",
-}
+GroupConfig = Callable[[str, str], int]
+"""What is in force for a group under a name, its own settings and the broker's taken together."""
 
 
 def shard_settings(
@@ -59,7 +49,7 @@ def _consumer_settings(config: BrokerConfig, feature: Feature, group_config: Gro
 
     return ConsumerSettings(
         enabled=enabled,
-        group_config=partial(_of_group, config, group_config),
+        group_config=group_config,
         max_size=config.integer("group.consumer.max.size"),
         assignors=chosen_assignors(config.names("group.consumer.assignors")),
         migration=MigrationPolicy(config.text("group.consumer.migration.policy").lower()),
@@ -70,7 +60,7 @@ def _consumer_settings(config: BrokerConfig, feature: Feature, group_config: Gro
 
 def _share_settings(config: BrokerConfig, group_config: GroupConfig) -> ShareSettings:
     def setting(name: str) -> Callable[[str], int]:
-        return lambda group_id: _of_group(config, group_config, group_id, name)
+        return lambda group_id: group_config(group_id, name)
 
     return ShareSettings(
         max_size=config.integer("group.share.max.size"),
@@ -79,8 +69,3 @@ def _share_settings(config: BrokerConfig, group_config: GroupConfig) -> ShareSet
         assignment_interval_ms=setting("share.assignment.interval.ms"),
         initialize_retry_ms=config.integer("group.share.initialize.retry.interval.ms"),
     )
-
-
-def _of_group(config: BrokerConfig, group_config: GroupConfig, group_id: str, name: str) -> int:
-    own = group_config(group_id, name)
-    return config.integer(_BROKER_KEYS[name]) if own is None else own

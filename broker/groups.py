@@ -48,12 +48,9 @@ class Groups(CoordinatorLife["GroupManager"]):
         replicas: ReplicaManager,
         turn: WriteTurn,
     ) -> None:
-        """The hooks are for those who know finalized features, the settings of single groups, and the share
-        coordinator.
-        """
+        """The hooks are for those who know finalized features, and the share coordinator."""
         self.share_persister: Callable[[], SharePersister] | None = None
         self.consumer_feature: Callable[[], bool] = lambda: True
-        self.group_config: Callable[[str, str], int | None] = lambda group_id, name: None
         super().__init__(env, config, holder, controller, replicas, turn)
 
     def _new_topic(self) -> NewTopic:
@@ -71,6 +68,7 @@ class Groups(CoordinatorLife["GroupManager"]):
 
     def _make(self) -> GroupManager:
         from broker.adapters.steady_clock import SteadyClock
+        from broker.config.group_configs import GroupConfigs
         from broker.group_settings import shard_settings
         from coordinator.group.manager import GroupManager
         from coordinator.group.shard import GroupShard
@@ -82,7 +80,7 @@ class Groups(CoordinatorLife["GroupManager"]):
             config,
             self._holder,
             lambda: self.consumer_feature(),
-            lambda group_id, name: self.group_config(group_id, name),
+            GroupConfigs(config, self._holder).integer,
         )
 
         def make_shard(context: Context) -> GroupShard:

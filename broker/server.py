@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from broker.config.checks import per_ip_limits
 from broker.config.dynamic import DynamicConfigs
+from broker.config.group_configs import GroupConfigs
 from broker.config.rules import DynamicConfigRules
 from broker.config.topic_configs import TopicConfigs
 from broker.context import BrokerContext
@@ -237,18 +238,21 @@ class Broker:
         self._share_state = ShareState(env, config, holder, controller, replicas, self.hub.turn)
         self._groups.share_persister = self._share_state.persister
         self._groups.consumer_feature = lambda: holder.current.features.level(GROUP_VERSION) > 0
+        group_configs = GroupConfigs(config, holder)
         self._share_data = ShareDataPath(
             env,
             config,
             replicas,
             self._share_state.persister,
             enabled=lambda: holder.current.features.level(SHARE_VERSION) > 0,
+            group_value=group_configs.own_text,
         )
         self.hub.departures.append(self._share_data.connection_gone)
         context = BrokerContext(
             env=env,
             config=config,
             topic_configs=topic_configs,
+            group_configs=group_configs,
             holder=holder,
             controller=controller,
             replicas=replicas,

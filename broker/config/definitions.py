@@ -1,10 +1,11 @@
 """All configuration keys of Apache Kafka 3.9.2 and 4.4.0, typed.
 
-Owns `BROKER_KEYS` and `TOPIC_KEYS`, built once from the tables of the sibling modules `*_keys.py`.
+Owns `BROKER_KEYS`, `TOPIC_KEYS` and `GROUP_KEYS`, built once from the tables of the sibling modules
+`*_keys.py`.
 A table has one key a line (an indented line goes on with the line before):
 
     broker:  name  type  default  mode        valid  era  internal
-    topic:   name  type  default  broker-key  valid  era  internal
+    topic:   name  type  default  broker-key  valid  era  internal   (groups the same)
 
 `""` is the empty default, `null` none, `max` the type's greatest value; `-` leaves a column empty.
 mode: `ro` only in the file, `broker` dynamic for one broker, `cluster` dynamic for one or all.
@@ -18,6 +19,7 @@ from typing import Final
 from broker.config import (
     cluster_keys,
     coordination_keys,
+    group_keys,
     log_keys,
     network_keys,
     security_keys,
@@ -88,7 +90,7 @@ def _lines(table: str) -> list[list[str]]:
     return rows
 
 
-def _read(table: str, topic: bool, keys: dict[str, ConfigKey]) -> None:
+def _read(table: str, with_broker_key: bool, keys: dict[str, ConfigKey]) -> None:
     for row in _lines(table):
         name, kind, default, fourth, valid, era, internal = row + ["-"] * (7 - len(row))
         text: str | None = default
@@ -102,8 +104,8 @@ def _read(table: str, topic: bool, keys: dict[str, ConfigKey]) -> None:
             name=name,
             kind=kind,
             default=text,
-            mode="cluster" if topic else fourth,
-            broker_key=fourth if topic and fourth != "-" else "",
+            mode="cluster" if with_broker_key else fourth,
+            broker_key=fourth if with_broker_key and fourth != "-" else "",
             valid="" if valid == "-" else valid,
             era="" if era == "-" else era,
             internal=internal == "internal",
@@ -117,14 +119,15 @@ def _broker_keys() -> dict[str, ConfigKey]:
     return keys
 
 
-def _topic_keys() -> dict[str, ConfigKey]:
+def _own_keys(table: str) -> dict[str, ConfigKey]:
     keys: dict[str, ConfigKey] = {}
-    _read(topic_keys.TABLE, True, keys)
+    _read(table, True, keys)
     return keys
 
 
 BROKER_KEYS: Final = _broker_keys()
-TOPIC_KEYS: Final = _topic_keys()
+TOPIC_KEYS: Final = _own_keys(topic_keys.TABLE)
+GROUP_KEYS: Final = _own_keys(group_keys.TABLE)
 
 _FALLBACKS: Final = (
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),

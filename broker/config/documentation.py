@@ -21,6 +21,11 @@ def client_metrics_key_text(name: str) -> str | None:
     return _texts("client_metrics").get(name)
 
 
+def group_key_text(name: str) -> str | None:
+    """What a key of a group is for; None where nobody knows the key."""
+    return _texts("group").get(name)
+
+
 def broker_key_text(name: str) -> str | None:
     """What a broker key is for, listener-prefixed names included; None where nobody knows the key."""
     for table in _BROKER_TABLES:

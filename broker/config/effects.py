@@ -16,12 +16,23 @@ EFFECTIVE: Final = words(
     compression.gzip.level compression.lz4.level compression.type compression.zstd.level
     connections.max.idle.ms default.replication.factor delete.topic.enable fetch.max.bytes
     group.consumer.assignment.interval.ms group.consumer.assignors
-    group.consumer.heartbeat.interval.ms group.consumer.max.size group.consumer.migration.policy
+    group.consumer.heartbeat.interval.ms group.consumer.max.assignment.interval.ms
+    group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms group.consumer.max.size
+    group.consumer.migration.policy group.consumer.min.assignment.interval.ms
+    group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
     group.consumer.regex.refresh.interval.ms group.consumer.session.timeout.ms
     group.coordinator.rebalance.protocols
     group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size
-    group.min.session.timeout.ms group.share.delivery.count.limit group.share.max.share.sessions
-    group.share.partition.max.record.locks group.share.record.lock.duration.ms
+    group.min.session.timeout.ms group.share.assignment.interval.ms group.share.delivery.count.limit
+    group.share.heartbeat.interval.ms group.share.initialize.retry.interval.ms
+    group.share.max.assignment.interval.ms group.share.max.delivery.count.limit
+    group.share.max.heartbeat.interval.ms group.share.max.partition.max.record.locks
+    group.share.max.record.lock.duration.ms group.share.max.session.timeout.ms
+    group.share.max.share.sessions group.share.max.size group.share.min.assignment.interval.ms
+    group.share.min.delivery.count.limit group.share.min.heartbeat.interval.ms
+    group.share.min.partition.max.record.locks group.share.min.record.lock.duration.ms
+    group.share.min.session.timeout.ms group.share.partition.max.record.locks
+    group.share.record.lock.duration.ms group.share.session.timeout.ms
     inter.broker.listener.name listener.security.protocol.map listeners
     log.cleanup.policy log.dir log.dirs log.flush.interval.messages
     log.flush.offset.checkpoint.interval.ms log.flush.start.offset.checkpoint.interval.ms

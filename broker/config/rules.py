@@ -8,7 +8,7 @@ as Kafka does for its plugins.
 
 from collections.abc import Mapping
 
-from broker.config import client_metrics
+from broker.config import client_metrics, group_configs
 from broker.config.broker_config import BrokerConfig
 from broker.config.checks import check_cross_key_rules
 from broker.config.definitions import BROKER_KEYS, TOPIC_KEYS, find_broker_key
@@ -30,19 +30,22 @@ _THREAD_COUNTS = (
 
 
 class DynamicConfigRules:
-    """Checks the overrides that a topic, a broker or a metrics subscription would have after a change."""
+    """Checks the overrides that a topic, broker, group or metrics subscription would have after a change."""
 
     def __init__(self, broker: BrokerConfig, topics: TopicConfigs) -> None:
         self._broker = broker
         self._topics = topics
 
     def validate(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
-        """Check the whole set of overrides. Raises ConfigRefused: 40 for topics, 42 for brokers, either for
-        metrics subscriptions.
+        """Check the whole set of overrides. Raises ConfigRefused: 40 for topics and groups, 42 for brokers,
+        either for metrics subscriptions.
         """
-        if resource.type == ConfigType.TOPIC:
+        if resource.type in (ConfigType.TOPIC, ConfigType.GROUP):
             try:
-                self._topics.validate(values)
+                if resource.type == ConfigType.TOPIC:
+                    self._topics.validate(values)
+                else:
+                    group_configs.validate(self._broker, values)
             except ConfigError as error:
                 raise ConfigRefused(ErrorCode.INVALID_CONFIG, str(error)) from error
         elif resource.type == ConfigType.BROKER:
@@ -107,8 +110,9 @@ class DynamicConfigRules:
         return ""
 
     def is_list(self, resource: ConfigResource, key: str) -> bool:
-        """Whether append and subtract make sense for the key; in metrics subscriptions Kafka says never."""
-        if resource.type == ConfigType.CLIENT_METRICS:
+        """Whether append and subtract make sense for the key; of groups and metrics subscriptions
+        Kafka says never."""
+        if resource.type in (ConfigType.CLIENT_METRICS, ConfigType.GROUP):
             return False
         keys = TOPIC_KEYS if resource.type == ConfigType.TOPIC else BROKER_KEYS
         found = keys.get(key)

@@ -47,17 +47,17 @@ def parse_value(name: str, kind: str, text: str) -> Value:
     if kind == "bool":
         lowered = stripped.lower()
         if lowered not in ("true", "false"):
-            raise invalid(name, stripped, "Expected value to be either true or false")
+            raise invalid(name, text, "Expected value to be either true or false")
         return lowered == "true"
     if kind in _INTEGER_BITS:
-        return _integer(name, kind, stripped)
+        return _integer(name, kind, text)
     if kind == "double":
         try:
             number = float(stripped) if "_" not in stripped else math.nan
         except ValueError:
             number = math.nan
         if math.isnan(number):
-            raise invalid(name, stripped, "Not a number of type DOUBLE")
+            raise invalid(name, text, "Not a number of type DOUBLE")
         return number
     if kind == "list":
         if not stripped:
@@ -71,7 +71,8 @@ def parse_value(name: str, kind: str, text: str) -> Value:
 
 def _integer(name: str, kind: str, text: str) -> int:
     limit = 1 << (_INTEGER_BITS[kind] - 1)
-    if not _INTEGER.fullmatch(text) or len(text) > 20 or not -limit <= (number := int(text)) < limit:
+    digits = text.strip()
+    if not _INTEGER.fullmatch(digits) or len(digits) > 20 or not -limit <= (number := int(digits)) < limit:
         raise invalid(name, text, f"Not a number of type {kind.upper()}")
     return number
 

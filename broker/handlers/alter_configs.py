@@ -1,7 +1,7 @@
 """AlterConfigs (33), versions 0-2: the overrides that a resource has from now on; all others go.
 
-Topics, brokers and client metrics subscriptions; a broker's values go to that broker. A resource named twice:
-42 for each mention.
+Topics, brokers, groups and client metrics subscriptions; a broker's values go to that broker. A resource
+named twice: 42 for each mention.
 """
 
 from __future__ import annotations

@@ -9,17 +9,19 @@ from protocol.errors import ErrorCode
 from replication.controller.outcomes import ConfigOutcome, Refused
 from replication.metadata.configs import ConfigResource, ConfigType
 
-_STORED: Final = (ConfigType.TOPIC, ConfigType.BROKER, ConfigType.CLIENT_METRICS)
+_STORED: Final = (ConfigType.TOPIC, ConfigType.BROKER, ConfigType.CLIENT_METRICS, ConfigType.GROUP)
 
 
 def stored_resource(ctx: BrokerContext, kind: int, name: str) -> ConfigResource:
     """The resource of a request. Raises Refused (42) for a type whose values are not stored, for no name of
-    a topic or a metrics subscription, and for another broker.
+    a topic, a group or a metrics subscription, and for another broker.
     """
     if kind not in _STORED:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
     if kind == ConfigType.TOPIC and not name:
         raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    if kind == ConfigType.GROUP and not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
     if kind == ConfigType.CLIENT_METRICS and not name:
         raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
     if kind == ConfigType.BROKER and name:

@@ -1,10 +1,10 @@
 """DescribeConfigs (32), versions 0-4: settings in force, where they come from, what may change.
 
 Resources: 2 topic, 4 broker (its id, or the empty name for the defaults of all), 8 broker logger, 16 client
-metrics subscription, which need not exist; others 42. v0 tells only whether a value is the default; v1+ its
-source and, on request, all synonyms, the effective one first; v3+ the type and, on request, what a key is
-for. Values of passwords, and of keys that nobody knows, are never shown. Keys that 4.0 dropped, and internal
-ones, are listed where they are set.
+metrics subscription, 32 group, both of which need not exist; others 42. v0 tells only whether a value is the
+default; v1+ its source and, on request, all synonyms, the effective one first; v3+ the type and, on request,
+what a key is for. Values of passwords, and of keys that nobody knows, are never shown. Keys that 4.0 dropped,
+and internal ones, are listed where they are set.
 
 A broker has 300 settings, so that a short request asks for much: a resource that is named twice is answered
 once, and many of them are described with pauses for others.
@@ -40,6 +40,7 @@ _TEXTS: Final[dict[int, Callable[[str], str | None]]] = {
     ConfigType.TOPIC: documentation.topic_key_text,
     ConfigType.BROKER: documentation.broker_key_text,
     ConfigType.CLIENT_METRICS: documentation.client_metrics_key_text,
+    ConfigType.GROUP: documentation.group_key_text,
 }
 
 
@@ -102,6 +103,8 @@ def _entries(
         return _logger_entries(ctx, name)
     if kind == ConfigType.CLIENT_METRICS:
         return _client_metrics_entries(ctx, name)
+    if kind == ConfigType.GROUP:
+        return _group_entries(ctx, name)
     raise Refused(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {kind}")
 
 
@@ -224,3 +227,14 @@ def _client_metrics_entries(
         value = key.default if text is None else text
         entries.append(_entry(key.name, key, value, synonyms, read_only=False))
     return entries
+
+
+def _group_entries(
+    ctx: BrokerContext, name: str
+) -> Iterable[m.DescribeConfigsResponse.DescribeConfigsResourceResult]:
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    return [
+        _entry(key.name, key, value, synonyms, read_only=False)
+        for key, value, synonyms in ctx.group_configs.shown(name)
+    ]

@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (44), versions 0-1: set, delete, append to and subtract from single keys (KIP-339).
 
-Topics, brokers and client metrics subscriptions are changed by the controller, each resource as a whole or
-not at all. The levels of this broker's loggers (KIP-412) are changed here and last until it stops. A resource
-named twice: 42 for each mention.
+Topics, brokers, groups and client metrics subscriptions are changed by the controller, each resource as a
+whole or not at all. The levels of this broker's loggers (KIP-412) are changed here and last until it stops.
+A resource named twice: 42 for each mention.
 """
 
 from __future__ import annotations

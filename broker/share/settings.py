@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broker.share.durations import iso_duration_ms
+from broker.config.durations import iso_duration_ms
 from replication.share.ports import Limits, Reset
 
 if TYPE_CHECKING:

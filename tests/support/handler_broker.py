@@ -19,6 +19,7 @@ from typing import Any
 
 from broker.config.broker_config import BrokerConfig
 from broker.config.dynamic import DynamicConfigs
+from broker.config.group_configs import GroupConfigs
 from broker.config.rules import DynamicConfigRules
 from broker.config.topic_configs import TopicConfigs
 from broker.context import BrokerContext
@@ -121,10 +122,12 @@ class HandlerBroker:
         await controller.start(rack="r1", endpoints=dict(ENDPOINTS), unclean=logs.unclean)
         await groups.start()
         await share_state.start()
+        group_configs = GroupConfigs(self.config, holder)
         self.ctx = BrokerContext(
             env=env,
             config=self.config,
             topic_configs=topics,
+            group_configs=group_configs,
             holder=holder,
             controller=controller,
             replicas=replicas,
@@ -133,7 +136,9 @@ class HandlerBroker:
             loggers=BrokerLoggers(),
             groups=groups,
             share_state=share_state,
-            share_data=ShareDataPath(env, self.config, replicas, share_state.persister),
+            share_data=ShareDataPath(
+                env, self.config, replicas, share_state.persister, group_value=group_configs.own_text
+            ),
         )
 
     def _turn(self, env: Env) -> Turn:

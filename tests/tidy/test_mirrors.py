@@ -14,6 +14,7 @@ TABLES = (
     "protocol/schema/defs/",  # compared field by field with Kafka's own schemas
     "broker/config/cluster_keys.py",  # these: compared with a running Kafka's keys in test_definitions
     "broker/config/coordination_keys.py",
+    "broker/config/group_keys.py",
     "broker/config/log_keys.py",
     "broker/config/network_keys.py",
     "broker/config/security_keys.py",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 
 from broker.config.broker_config import BrokerConfig
+from broker.config.group_configs import GroupConfigs
 from broker.group_settings import shard_settings
 from coordinator.group.consumer.settings import ConsumerSettings, MigrationPolicy
-from replication.metadata.image import ImageHolder
+from replication.metadata.configs import ConfigResource, ConfigType
+from replication.metadata.image import ClusterImage, ImageHolder
 
 
-def settings(feature: bool = True, own: int | None = None, **keys: str) -> ConsumerSettings:
+def settings(feature: bool = True, image: ClusterImage | None = None, **keys: str) -> ConsumerSettings:
     config = BrokerConfig({name.replace("_", "."): value for name, value in keys.items()})
-    return shard_settings(config, ImageHolder(), lambda: feature, lambda group_id, name: own).consumer
+    holder = ImageHolder(image)
+    return shard_settings(config, holder, lambda: feature, GroupConfigs(config, holder).integer).consumer
 
 
 def test_kafkas_defaults() -> None:
@@ -49,4 +52,7 @@ def test_the_protocol_is_on_by_feature_and_configuration(feature: bool, protocol
 
 
 def test_what_a_group_says_for_itself_comes_first() -> None:
-    assert settings(own=50_000).group_config("g", "consumer.session.timeout.ms") == 50_000
+    own = {ConfigResource(ConfigType.GROUP, "g"): {"consumer.session.timeout.ms": "50000"}}
+    consumer = settings(image=ClusterImage(configs=own))
+    assert consumer.group_config("g", "consumer.session.timeout.ms") == 50_000
+    assert consumer.group_config("other", "consumer.session.timeout.ms") == 45_000

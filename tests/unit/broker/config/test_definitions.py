@@ -8,7 +8,14 @@ import subprocess
 
 import pytest
 
-from broker.config.definitions import BROKER_KEYS, TOPIC_KEYS, ConfigKey, find_broker_key, synonyms_of
+from broker.config.definitions import (
+    BROKER_KEYS,
+    GROUP_KEYS,
+    TOPIC_KEYS,
+    ConfigKey,
+    find_broker_key,
+    synonyms_of,
+)
 from tests.support.jars import kafka_jars
 from tests.support.java import java
 
@@ -24,6 +31,7 @@ DYNAMIC_ONLY = (
 PRINTERS = {
     "broker": "kafka.server.KafkaConfig",
     "topic": "org.apache.kafka.storage.internals.log.LogConfig",
+    "group": "org.apache.kafka.coordinator.group.GroupConfig",
 }
 
 
@@ -108,8 +116,22 @@ def test_every_key_is_as_kafka_defines_it(kind: str, ours: dict[str, ConfigKey])
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.kafka
+def test_every_group_key_is_as_kafka_defines_it() -> None:
+    theirs = described("4.4.0", "group")
+    public = {name: key for name, key in GROUP_KEYS.items() if not key.internal}
+    assert public.keys() == theirs.keys()
+    apart = {"share.auto.offset.reset", "streams.rack.aware.assignment.tags"}  # more than bounds or a choice
+    for name, key in public.items():
+        facts = theirs[name]
+        assert key.kind == facts["Type"].replace("boolean", "bool")
+        assert key.default == default_text(facts["Default"])
+        if name not in apart:
+            assert key.valid == notation(facts["Valid Values"])
+
+
 def test_every_default_is_valid() -> None:
-    for key in (*BROKER_KEYS.values(), *TOPIC_KEYS.values()):
+    for key in (*BROKER_KEYS.values(), *TOPIC_KEYS.values(), *GROUP_KEYS.values()):
         if key.default is not None:
             assert key.parse(key.default) == key.default_value(), key.name
 
@@ -118,6 +140,13 @@ def test_every_topic_key_falls_back_to_a_broker_key_of_its_type() -> None:
     for key in TOPIC_KEYS.values():
         if key.broker_key:
             assert BROKER_KEYS[key.broker_key].kind == key.kind, key.name
+
+
+def test_every_group_key_falls_back_to_a_broker_key_of_its_type() -> None:
+    for key in GROUP_KEYS.values():
+        if key.broker_key and key.name != "streams.assignor.name":  # the first of the broker's list
+            broker_key = BROKER_KEYS[key.broker_key]
+            assert (broker_key.kind, broker_key.default) == (key.kind, key.default), key.name
 
 
 def test_a_listener_key_is_found_behind_its_prefix() -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from broker.config.definitions import BROKER_KEYS, FALLBACK_NAMES, TOPIC_KEYS
+from broker.config.definitions import BROKER_KEYS, FALLBACK_NAMES, GROUP_KEYS, TOPIC_KEYS
 from broker.config.effects import EFFECTIVE, differs_from_default, is_kraft, is_protecting
+from broker.config.group_configs import BOUNDS
 
 ROOT = Path(__file__).parents[4]
 NOT_A_USE = ("effects.py", "definitions.py", "rules.py")
 
 
 def acted_on() -> set[str]:
-    """Keys that the product's code reads: by name, or through the setting of a log that has their default."""
+    """Keys that the product's code reads: by name, or through the setting of a log or of a group that has
+    their default, or as the bounds of such a setting.
+    """
     files = [
         path
-        for folder in ("broker", "replication", "storage")
+        for folder in ("broker", "coordinator", "replication", "storage")
         for path in sorted((ROOT / folder).rglob("*.py"))
         if not path.name.endswith("_keys.py") and path.name not in NOT_A_USE
     ]
@@ -25,6 +28,9 @@ def acted_on() -> set[str]:
     for key in TOPIC_KEYS.values():
         if key.broker_key and re.search(rf"\.{key.name.replace('.', '_')}\b", text):
             found.update(FALLBACK_NAMES.get(key.broker_key, (key.broker_key,)))
+    for key in GROUP_KEYS.values():
+        if f'"{key.name}"' in text:
+            found.update({key.broker_key, *BOUNDS.get(key.name, ())})
     return found
 
 

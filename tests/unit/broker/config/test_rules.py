@@ -13,6 +13,7 @@ from replication.metadata.configs import ConfigRefused, ConfigResource, ConfigTy
 TOPIC = ConfigResource(ConfigType.TOPIC, "t")
 BROKER = ConfigResource(ConfigType.BROKER, "1")
 DEFAULT = ConfigResource(ConfigType.BROKER, "")
+GROUP = ConfigResource(ConfigType.GROUP, "g")
 SUBSCRIPTION = ConfigResource(ConfigType.CLIENT_METRICS, "m")
 
 
@@ -54,9 +55,11 @@ def rules(**static: str) -> DynamicConfigRules:
             ErrorCode.INVALID_REQUEST,
             r"at default cluster level, broker id must be specified: \[cordoned.log.dirs\]",
         ),
+        (GROUP, {"metrics": "x"}, ErrorCode.INVALID_CONFIG, "Unknown group config name: metrics"),
+        (GROUP, {"consumer.session.timeout.ms": "1"}, ErrorCode.INVALID_CONFIG, "range 45000 to 60000"),
         (
-            ConfigResource(ConfigType.GROUP, "g"),
-            {"metrics": "x"},
+            ConfigResource(ConfigType.BROKER_LOGGER, "1"),
+            {"root": "INFO"},
             ErrorCode.INVALID_REQUEST,
             "cannot be altered",
         ),
@@ -97,6 +100,7 @@ def test_lists_can_be_appended_to() -> None:
     assert not rules().is_list(TOPIC, "retention.ms")
     assert not rules().is_list(TOPIC, "log.cleanup.policy")
     assert rules().is_list(BROKER, "log.cleanup.policy")
+    assert not rules().is_list(GROUP, "streams.rack.aware.assignment.tags")  # Kafka forgets it
 
 
 def test_an_append_starts_from_what_is_in_force() -> None:

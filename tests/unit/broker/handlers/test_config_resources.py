@@ -16,9 +16,10 @@ def test_topics_brokers_and_subscriptions_are_stored(broker: HandlerBroker) -> N
     assert stored_resource(broker.ctx, 4, "") == ConfigResource(ConfigType.BROKER, "")
     assert stored_resource(broker.ctx, 4, "1") == ConfigResource(ConfigType.BROKER, "1")
     assert stored_resource(broker.ctx, 16, "a b/c") == ConfigResource(ConfigType.CLIENT_METRICS, "a b/c")
+    assert stored_resource(broker.ctx, 32, "a b/c") == ConfigResource(ConfigType.GROUP, "a b/c")
 
 
-@pytest.mark.parametrize(("kind", "name"), [(8, "1"), (16, ""), (32, "g"), (99, ""), (2, ""), (4, "2")])
+@pytest.mark.parametrize(("kind", "name"), [(8, "1"), (16, ""), (32, ""), (99, ""), (2, ""), (4, "2")])
 def test_others_are_refused(broker: HandlerBroker, kind: int, name: str) -> None:
     with pytest.raises(Refused) as refused:
         stored_resource(broker.ctx, kind, name)

@@ -45,7 +45,7 @@ def by_name(
         (LOGGER, "", 42, "Broker id must not be empty"),
         (LOGGER, "7", 42, "Unexpected broker id"),
         (16, "", 42, "Client metrics subscription name must not be empty"),
-        (32, "g", 42, "Unsupported resource type 32"),
+        (32, "", 42, "Group name must not be empty"),
         (0, "x", 42, "Unsupported resource type 0"),
     ],
 )
@@ -138,7 +138,12 @@ def test_loggers(broker: HandlerBroker) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name", "key"),
-    [(TOPIC, "t", "retention.ms"), (BROKER, "1", "num.partitions"), (16, "m", "match")],
+    [
+        (TOPIC, "t", "retention.ms"),
+        (BROKER, "1", "num.partitions"),
+        (16, "m", "match"),
+        (32, "g", "share.isolation.level"),
+    ],
 )
 def test_what_a_key_is_for_on_request(broker: HandlerBroker, kind: int, name: str, key: str) -> None:
     broker.create("t")
@@ -163,6 +168,31 @@ def test_a_metrics_subscription_has_defaults_whether_it_exists_or_not(broker: Ha
     entry = by_name(describe(broker, 16, "m", ["metrics"]))["metrics"]
     assert (entry.value, entry.config_source, entry.read_only, entry.is_sensitive) == ("a,b", 7, False, False)
     assert [(s.name, s.value, s.source) for s in entry.synonyms] == [("metrics", "a,b", 7)]
+
+
+def test_a_group_has_the_brokers_values_and_then_its_own(tmp_path: Path) -> None:
+    with HandlerBroker(tmp_path, {"group.share.delivery.count.limit": "6"}) as broker:
+        found = by_name(describe(broker, 32, "g/1"))
+        assert len(found) == 21
+        entry = found["share.delivery.count.limit"]
+        assert (entry.value, entry.config_source, entry.config_type, entry.read_only) == ("6", 4, 3, False)
+        behind = [("group.share.delivery.count.limit", "6", 4), ("group.share.delivery.count.limit", "5", 5)]
+        assert [(s.name, s.value, s.source) for s in entry.synonyms] == behind
+        changes = [
+            ("share.delivery.count.limit", SET, " 7"),
+            ("share.assignor.offload.enable", SET, " False"),
+        ]
+        assert alter(broker, 32, "g/1", *changes) == (0, None)
+        found = by_name(describe(broker, 32, "g/1"))
+        entry = found["share.delivery.count.limit"]
+        assert (entry.value, entry.config_source) == ("7", 8)
+        assert [(s.name, s.value, s.source) for s in entry.synonyms] == [
+            ("share.delivery.count.limit", "7", 8),
+            *behind,
+        ]
+        assert next(iter(found)) == "share.assignor.offload.enable"  # internal, and now it is set
+        assert found["share.assignor.offload.enable"].value == " False"
+        assert len(by_name(describe(broker, 32, "g"))) == 21
 
 
 def test_a_resource_that_is_named_often_is_answered_once_and_many_are_all_answered(

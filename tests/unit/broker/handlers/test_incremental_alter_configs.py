@@ -10,7 +10,7 @@ import pytest
 from tests.support.handler_broker import HandlerBroker
 from tests.unit.broker.handlers.alterations import APPEND, DELETE, SET, SUBTRACT, alter, alter_all, overrides
 
-TOPIC, BROKER, LOGGER = 2, 4, 8
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -133,6 +133,27 @@ def test_metrics_subscriptions_survive(tmp_path: Path) -> None:
         tree = broker.tree
     with HandlerBroker(tmp_path, tree=tree) as again:
         assert overrides(again, "a b/c") == {"metrics": "x", "interval.ms": "5000"}
+
+
+def test_settings_of_groups_survive(tmp_path: Path) -> None:
+    timeout = "consumer.session.timeout.ms"
+    with HandlerBroker(tmp_path) as broker:
+        assert alter(broker, GROUP, "a b/c", (timeout, SET, "50000")) == (0, None)
+        assert alter(broker, GROUP, "a b/c", (timeout, SET, "60001"))[0] == 40
+        assert alter(broker, GROUP, "a b/c", (timeout, APPEND, "1"))[0] == 40
+        assert alter(broker, GROUP, "a b/c", ("streams.rack.aware.assignment.tags", APPEND, "a"))[0] == 40
+        assert alter(broker, GROUP, "a b/c", ("no.such.key", DELETE, None)) == (0, None)
+        assert alter(broker, GROUP, "", (timeout, SET, "50000")) == (
+            42,
+            "Default group resources are not allowed.",
+        )
+        tree = broker.tree
+    with HandlerBroker(tmp_path, tree=tree) as again:
+        assert overrides(again, "a b/c") == {timeout: "50000"}
+        assert again.ctx.group_configs.integer("a b/c", timeout) == 50_000
+        assert alter(again, GROUP, "a b/c", (timeout, DELETE, None)) == (0, None)
+        assert again.ctx.group_configs.integer("a b/c", timeout) == 45_000
+        assert overrides(again, "a b/c") == {}
 
 
 def test_keys_of_the_broker_that_cannot_change(broker: HandlerBroker) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.share.durations import iso_duration_ms
+from broker.config.durations import iso_duration_ms
 
 
 @pytest.mark.parametrize(
