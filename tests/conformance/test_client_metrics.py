@@ -1,7 +1,4 @@
-"""Client metrics subscriptions as resources with a configuration (KIP-714, KIP-1142; protocol.md 4.5).
-
-Group configurations (type 32) come with groups: until then they are refused, as Kafka 3 refuses them.
-"""
+"""Client metrics subscriptions as resources with a configuration (KIP-714, KIP-1142; protocol.md 4.5)."""
 
 from __future__ import annotations
 
