@@ -22,7 +22,8 @@ from runtime.files import FileRegion
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from broker.net.connection import Connection, Shape
+    from broker.net.connection import Connection
+    from broker.net.shape import Shape
     from replication.partition import Partition as Replica
 
 I64 = struct.Struct(">q")

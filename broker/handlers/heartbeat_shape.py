@@ -20,7 +20,8 @@ from protocol.api_keys import ApiKey
 from protocol.headers import encode_request_header
 
 if TYPE_CHECKING:
-    from broker.net.connection import Connection, Shape
+    from broker.net.connection import Connection
+    from broker.net.shape import Shape
 
 _BEFORE_CLIENT = 8  # bytes of the header: API, version, correlation id
 _NO_TOKEN = 0  # nothing is answered by token here

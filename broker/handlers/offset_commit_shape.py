@@ -25,7 +25,8 @@ from protocol.headers import encode_request_header
 if TYPE_CHECKING:
     from broker.context import BrokerContext
     from broker.handlers.request import Request
-    from broker.net.connection import Connection, Shape
+    from broker.net.connection import Connection
+    from broker.net.shape import Shape
     from coordinator.group.manager import Committer, GroupManager
     from protocol import messages as m
 

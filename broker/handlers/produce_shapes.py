@@ -25,7 +25,8 @@ from storage.errors import AppendRefused, StorageFailed
 from storage.tail import BATCH_BYTES_MAX
 
 if TYPE_CHECKING:
-    from broker.net.connection import Connection, Shape
+    from broker.net.connection import Connection
+    from broker.net.shape import Shape
     from replication.partition import Partition as Replica
 
 I32 = struct.Struct(">i")

@@ -23,18 +23,19 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from broker.net.costly import SLICE_SECONDS
 from broker.net.frame_size import FRAME_BYTES_MIN, GENERAL_BYTES_MAX, refusal_of_size
 from broker.net.hub import SHAPES_IN_ALL_MAX, log
-from runtime.files import FileRegion
+from broker.net.waits import PARKED, TAKING_TURNS, UNANSWERED, Waiting
 from runtime.outgoing import Outgoing
 from runtime.receive import FrameReceiver
 
 if TYPE_CHECKING:
     from broker.net.hub import Hub
     from broker.net.listener import Listener
+    from broker.net.shape import Shape
     from replication.partition import Partition
 
 HEAD = struct.Struct(">iii")  # frame size, API key and version, correlation id
@@ -45,64 +46,6 @@ OPEN_MAX = 32  # such answers of a connection; what is behind them waits
 PATIENT_BYTES = 32 << 10  # so much may wait behind a request without a pause of reading
 SHAPES_MAX = 128  # remembered request shapes of a connection
 SHAPE_BYTES_MAX = 1024  # of a request that is worth remembering, without its records
-
-
-class Waiting(Protocol):
-    """What a connection waits for."""
-
-    def cancel(self, connection: Connection) -> None:
-        """The connection is gone: let go of everything."""
-
-
-class Shape(Protocol):
-    """A request that repeats itself: all but a few fields of its bytes is known and understood."""
-
-    api: int
-    before: bytes
-    following: Shape
-
-    def serve(
-        self, connection: Connection, buf: bytearray, at: int, end: int, correlation_id: int, own: bool
-    ) -> bool | None:
-        """Serve the frame in buf[at:end]; its bytes from at + 12 on start with `before`.
-
-        True: done (answered, staged, or waiting with no need of the bytes). False: to be run again from its
-        own bytes once `connection.waiting` is over. None: not like this after all, the decoder has to look.
-        `own`: the buffer holds this frame alone and stays untouched until the turn's write is over.
-        """
-
-
-class _Parked:
-    """What a connection waits for whose request will be run again from its own bytes."""
-
-    __slots__ = ()
-
-    def cancel(self, connection: Connection) -> None:
-        connection._leave()
-        connection.served()
-
-
-class _TakingTurns:
-    """What a connection waits for that has kept the loop busy for long enough."""
-
-    __slots__ = ()
-
-    def cancel(self, connection: Connection) -> None:
-        connection.hub.costly_turns.leave(connection)
-
-
-class _Unanswered:
-    """What a connection waits for whose answers have not all come when the turn ends."""
-
-    __slots__ = ()
-
-    def cancel(self, connection: Connection) -> None:
-        """Nothing to let go of: the answers are dropped when they come."""
-
-
-PARKED = _Parked()
-TAKING_TURNS = _TakingTurns()
-UNANSWERED = _Unanswered()
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -389,7 +332,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def wake(self) -> None:
         """The partition has news."""
-        self._leave()
+        self.unpark()
         self.resume()
 
     def expire(self) -> None:
@@ -405,7 +348,8 @@ class Connection(asyncio.BufferedProtocol):
             self.bucket.pop(self, None)
             self.bucket = None
 
-    def _leave(self) -> None:
+    def unpark(self) -> None:
+        """Wait for news of no partition any more."""
         if self._parked_on is not None:
             self._parked_on.waiters.pop(self, None)
             self._parked_on = None
@@ -496,11 +440,6 @@ class Connection(asyncio.BufferedProtocol):
     def _drained(self) -> None:
         self.full = False
         self.go_on()
-
-    def answer_region(self, parts: list[bytes | FileRegion]) -> None:
-        """Add an answer of which parts are slices of files."""
-        self.out += parts
-        self.regions = True
 
     # -- the end
 

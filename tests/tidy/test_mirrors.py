@@ -24,6 +24,8 @@ TABLES = (
 )
 
 PROVED_ELSEWHERE = {
+    "broker/net/shape.py": "tests/unit/broker/net/test_connection.py",
+    "broker/net/waits.py": "tests/unit/broker/net/test_connection.py",
     "coordinator/group/consumer/environment.py": "tests/unit/coordinator/group/consumer/test_groups.py",
     "coordinator/group/consumer/errors.py": "tests/unit/coordinator/group/consumer/test_checks.py",
     "coordinator/group/modern/ports.py": "tests/unit/coordinator/group/consumer/test_groups.py",
@@ -43,6 +45,9 @@ PROVED_ELSEWHERE = {
     "ottla/cli/get_offsets.py": "tests/tools/test_get_offsets.py",
     "ottla/cli/group_errors.py": "tests/tools/test_consumer_groups.py",
     "ottla/cli/reset_offsets.py": "tests/tools/test_consumer_groups.py",
+    "ottla/cli/share_group_options.py": "tests/tools/test_share_groups.py",
+    "ottla/cli/share_groups.py": "tests/tools/test_share_groups.py",
+    "ottla/groups/share_admin.py": "tests/tools/test_share_groups.py",
     "ottla/cli/topics.py": "tests/tools/test_topics.py",
     "replication/share/ports.py": "tests/unit/broker/share/test_settings.py",
     "runtime/files.py": "tests/contract/test_file_system.py",
