@@ -24,6 +24,7 @@ COMMANDS = {
     "get-offsets": "Print partitions' offsets (kafka-get-offsets).",
     "dump-log": "Print the content of log and index files (kafka-dump-log).",
     "consumer-groups": "List, describe or delete groups, reset their offsets (kafka-consumer-groups).",
+    "share-groups": "List, describe or delete share groups, change their offsets (kafka-share-groups).",
     "features": "Show or change finalized features (kafka-features).",
     "console-producer": "Send lines from standard input (kafka-console-producer).",
     "console-consumer": "Print a topic's records (kafka-console-consumer).",

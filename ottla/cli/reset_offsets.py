@@ -69,7 +69,8 @@ def new_offsets(admin: GroupAdmin, group_id: str, arguments: Arguments) -> Offse
     if arguments.by_duration is not None:
         return strategies.at_time(places, int(time.time() * 1000) - parse_duration_ms(arguments.by_duration))
     if arguments.from_file is not None:
-        return from_file(strategies, group_id, arguments)
+        only_group = arguments.group[0] if len(arguments.group) == 1 else None
+        return from_file(strategies, group_id, arguments.from_file, only_group)
     if arguments.to_current:
         return strategies.current(places, committed(admin, group_id))
     scenarios = ", ".join(f"[{name}]" for name in SCENARIOS)
@@ -102,10 +103,8 @@ def numbers(arguments: Arguments) -> None:
             raise Failed(f"Cannot parse argument '{text}' of option {option}")
 
 
-def from_file(strategies: Strategies, group_id: str, arguments: Arguments) -> Offsets:
+def from_file(strategies: Strategies, group_id: str, path: str, only_group: str | None) -> Offsets:
     """The offsets that a CSV file holds for a group, kept inside the log."""
-    path = arguments.from_file or ""
-    only_group = arguments.group[0] if len(arguments.group) == 1 else None
     plan = parse_plan(path, only_group)
     if group_id not in plan:
         print_error(f"No reset plan for group {group_id} found.")

@@ -24,6 +24,7 @@ KAFKA_CLASSES = {
     "console-producer": "ConsoleProducer",
     "console-consumer": "consumer.ConsoleConsumer",
     "consumer-groups": "consumer.group.ConsumerGroupCommand",
+    "share-groups": "consumer.group.ShareGroupCommand",
 }
 
 
