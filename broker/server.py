@@ -248,6 +248,7 @@ class Broker:
             group_value=group_configs.own_text,
         )
         self.hub.departures.append(self._share_data.connection_gone)
+        holder.subscribe(self._share_data.follow)
         context = BrokerContext(
             env=env,
             config=config,

@@ -1,7 +1,8 @@
 """Share groups' data path on this broker: when it is made, what it follows, and when it ends.
 
 Nothing of it is imported until somebody fetches for a share group. It follows leadership through the replica
-manager, and connections through the hub: a share session ends with the connection on which it began.
+manager, and connections through the hub: a share session ends with the connection on which it began. When
+share.version goes to 0 all sessions end; what is stored of share partitions is loaded again later.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from replication.metadata.features import SHARE_VERSION
 from storage.errors import CorruptLog, StorageError
 
 if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
     from broker.share.settings import GroupValue
     from protocol.errors import ErrorCode
+    from replication.metadata.image import ClusterImage
     from replication.partition import Partition
     from replication.replica_manager import ReplicaManager
     from replication.share.ports import SharePersister, ShareSettings
@@ -59,10 +62,16 @@ class ShareDataPath:
         if self._made is not None:
             self._made.connection_gone(connection)
 
+    def follow(self, old: ClusterImage, new: ClusterImage) -> None:
+        """The image has changed."""
+        turned_off = old.features.level(SHARE_VERSION) > 0 and new.features.level(SHARE_VERSION) == 0
+        if turned_off and self._made is not None:
+            self._made.forget_all()
+
     def close(self) -> None:
         """Serve nothing any more; fetches that wait are answered with nothing."""
         if self._made is not None:
-            self._made.close()
+            self._made.forget_all()
 
 
 class _Made:
@@ -151,10 +160,11 @@ class _Made:
             fetch.cancel()
         self.sessions.owner_gone(connection)
 
-    def close(self) -> None:
-        """See ShareDataPath."""
+    def forget_all(self) -> None:
+        """Answer the fetches that wait with nothing, end all sessions, drop all share partitions."""
         for fetch in list(self._waiting.values()):
             fetch.expire()
+        self.sessions.forget_all()
         self.partitions.close()
 
     def _search_time(self, partition: Partition, timestamp: int, found: Callable[[int | None], None]) -> None:

@@ -170,6 +170,11 @@ class ShareSessions:
             if session is not None:
                 self._ended(key, list(session.places))
 
+    def forget_all(self) -> None:
+        """All sessions are over, and nobody hears of it."""
+        for key in list(self._sessions):
+            self._remove(key)
+
     def _begin(self, key: SessionKey, places: Sequence[Place], owner: Hashable) -> None:
         self._remove(key)
         if len(self._sessions) >= self.slots or self._places + len(places) > PLACES_MAX:

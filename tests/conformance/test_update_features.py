@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from protocol import messages as m
+from tests.support.share_member import ShareMember, initialize
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
@@ -44,10 +46,12 @@ def update(
 
 @pytest.fixture
 def on(wire: WireClient) -> Iterator[WireClient]:
-    """A broker with group.version 1, before and after."""
+    """A broker whose groups are on, before and after."""
+    before = {feature: level(wire, feature) for feature in ("group.version", "share.version")}
     yield wire
-    update(wire, ("group.version", 1, UPGRADE))
-    wait_until(lambda: level(wire, "group.version") == 1, "the level as it was")
+    for feature, as_it_was in before.items():
+        update(wire, (feature, as_it_was, UPGRADE))
+        wait_until(lambda feature=feature, on=as_it_was: level(wire, feature) == on, "the level as it was")
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -128,6 +132,39 @@ def test_consumer_groups_of_the_new_protocol_are_off_at_level_0(on: WireClient) 
     assert on.send(heartbeat, 1).error_message is None
     [group] = on.send(m.ConsumerGroupDescribeRequest(group_ids=["features"]), 1).groups
     assert (group.error_code, group.error_message) == (35, None)
+
+
+def test_share_groups_are_off_at_level_0(on: WireClient) -> None:
+    requests: list[tuple[Any, int]] = [
+        (m.ShareGroupHeartbeatRequest(group_id="g", member_id="m", subscribed_topic_names=["t"]), 1),
+        (m.ShareFetchRequest(group_id="g", member_id="m", share_session_epoch=0), 2),
+        (m.ShareAcknowledgeRequest(group_id="g", member_id="m", share_session_epoch=1), 2),
+        (m.AlterShareGroupOffsetsRequest(group_id="g", topics=[]), 0),
+        (m.DeleteShareGroupOffsetsRequest(group_id="g", topics=[]), 0),
+    ]
+    offsets = m.DescribeShareGroupOffsetsRequest
+    assert update(on, ("share.version", 0, SAFE_DOWNGRADE)).error_code == 0
+    wait_until(lambda: on.send(*requests[0]).error_code == 35, "UNSUPPORTED_VERSION")
+    assert {on.send(request, version).error_code for request, version in requests} == {35}
+    [group] = on.send(m.ShareGroupDescribeRequest(group_ids=["g"]), 1).groups
+    assert (group.error_code, group.error_message) == (35, None)
+    asked = offsets.DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)
+    [group] = on.send(offsets(groups=[asked]), 1).groups
+    assert (group.error_code, group.error_message) == (35, None)
+
+
+def test_share_sessions_are_over_when_share_groups_were_off(on: WireClient) -> None:
+    topic_id = on.create_topic("features-share")
+    on.produce_values("features-share", b"a", b"b")
+    initialize(on, "features", topic_id)
+    ann, bob = (ShareMember(on, "features", topic_id, member_id) for member_id in ("ann", "bob"))
+    assert ann.fetch_until() == [(0, 1, 1)]
+    before = level(on, "share.version")
+    assert update(on, ("share.version", 0, SAFE_DOWNGRADE)).error_code == 0
+    wait_until(lambda: ann.acknowledge(epoch=1).error_code == 35, "UNSUPPORTED_VERSION")
+    assert update(on, ("share.version", before, UPGRADE)).error_code == 0
+    wait_until(lambda: ann.fetch().error == 122, "SHARE_SESSION_NOT_FOUND")
+    assert bob.fetch_until() == [(0, 1, 1)]  # what was with ann is free, as if it never was with her
 
 
 def test_what_can_be_at_level_0_is_not_told_to_old_clients(wire: WireClient) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from replication.metadata.features import FeatureImage
+from replication.metadata.image import ClusterImage
 from replication.share.ports import ShareState
 from tests.support.net_broker import frame
 from tests.support.share_net import ShareNet
@@ -73,3 +75,24 @@ def test_waiting_fetches_are_answered_at_the_end(broker: ShareNet) -> None:
     broker.ctx.share_data.close()
     broker.run()
     assert [answered for answered, _ in ann.wire.client.answers()] == [9]
+
+
+def test_it_begins_anew_when_share_groups_were_off(broker: ShareNet) -> None:
+    topic_id = bytes(broker.create("t").topic_id)
+    broker.values("t", 2)
+    ann, bob = broker.member(topic_id), broker.member(topic_id, member_id="bob")
+    assert ann.fetch(max_wait_ms=0).acquired == [(0, 1, 1)]
+    bob.fetch(max_wait_ms=0)
+    bob.wire.client.send(frame(bob.fetch_request(max_wait_ms=60_000), 2, 9))
+    on, off = ClusterImage(), ClusterImage(features=FeatureImage({"share.version": 0}, 1))
+    data = broker.ctx.share_data
+    data.follow(off, on)
+    data.follow(on, on)
+    assert len(data.parts.sessions) == 2
+    data.follow(on, off)
+    broker.run()
+    assert [answered for answered, _ in bob.wire.client.answers()] == [9]
+    assert (len(data.parts.sessions), len(data.parts.partitions)) == (0, 0)
+    assert ann.fetch(max_wait_ms=0).error == ErrorCode.SHARE_SESSION_NOT_FOUND
+    cat = broker.member(topic_id, member_id="cat")
+    assert cat.fetch(max_wait_ms=0).acquired == [(0, 1, 1)]

@@ -143,6 +143,17 @@ def test_a_session_that_is_begun_anew_belongs_to_the_new_connection(world: World
     assert len(world.sessions) == 1
 
 
+def test_all_of_them_end_at_once_without_a_word(world: World) -> None:
+    world.open(0, A)
+    world.open(0, B, member="bob", owner=OTHER)
+    world.sessions.forget_all()
+    assert (len(world.sessions), world.ended) == (0, [])
+    assert world.refused(1) is ErrorCode.SHARE_SESSION_NOT_FOUND
+    world.open(0, A)
+    world.sessions.owner_gone(OTHER)
+    assert len(world.sessions) == 1
+
+
 def test_the_table_is_bounded() -> None:
     world = World(slots=2)
     world.open(0, A)
