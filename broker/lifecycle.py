@@ -104,8 +104,8 @@ def tune_collector() -> None:
     """What was made at start stays for good: the collector need not look at it again, and not so often.
 
     The hot path makes few cycles, but a full collection of a broker with thousands of logs takes tens of ms,
-    and one over a million committed offsets 60 ms. So what the start makes is set aside without one; one of the
-    middle generation, every half a million objects while offsets are loaded, takes 15 ms.
+    and one over a million committed offsets 60 ms. So what the start makes is set aside without one. Those of
+    the middle generation, one for each half a million objects while offsets are loaded, take 20 ms.
     """
     gc.collect()
     gc.freeze()
