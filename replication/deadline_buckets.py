@@ -2,17 +2,21 @@
 
 Ten thousand consumers that poll an idle broker park and expire all the time. A timer for each would be a heap
 operation for each; here a parked request is one entry of a dict, and the event loop has one call for each
-bucket that is not empty. A request expires at the end of its bucket: never early, and at most 10 ms late.
+bucket that is not empty. A request expires at the end of its bucket: never early, and at most 10 ms late. One
+that fails is reported, and the others of its bucket expire all the same.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import asyncio
 
 WIDTH_MS = 10
+
+_log = logging.getLogger(__name__)
 
 
 class Expiring(Protocol):
@@ -54,4 +58,7 @@ class DeadlineBuckets:
         for waiter in list(bucket):
             if waiter in bucket:  # one that expires may take out another
                 del bucket[waiter]
-                waiter.expire()
+                try:
+                    waiter.expire()
+                except Exception:
+                    _log.exception("A request whose waiting time is over failed")

@@ -15,6 +15,8 @@ than min(min.insync.replicas, number of replicas), and it never goes back while 
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from protocol.errors import ErrorCode
@@ -30,12 +32,23 @@ if TYPE_CHECKING:
 
 ACKS_ALL = -1
 
+_log = logging.getLogger(__name__)
+
 
 class Waiter(Protocol):
     """A request that is parked until a partition has news. It is hashable and compared by identity."""
 
     def wake(self) -> None:
         """Something changed: look again. The waiter first leaves all other places where it is parked."""
+
+
+def wake_all(waiters: Iterable[Waiter], awaited: object) -> None:
+    """Wake one after the other; one that fails is reported, and the others are woken all the same."""
+    for waiter in waiters:
+        try:
+            waiter.wake()
+        except Exception:
+            _log.exception("A request that waited for %s failed", awaited)
 
 
 class Partition:
@@ -116,9 +129,7 @@ class Partition:
             watch.session.news[watch] = None
             sessions[watch.session] = None
         self.wake()
-        for session in sessions:
-            if session.waiter is not None:
-                session.waiter.wake()
+        wake_all((session.waiter for session in sessions if session.waiter is not None), self)
 
     @property
     def offline(self) -> bool:
@@ -193,13 +204,10 @@ class Partition:
         """
         if self.watches:
             waiting = [watch.session for watch in self.watches if watch.session.waiter is not None]
-            for session in waiting:
-                if session.waiter is not None:
-                    session.waiter.wake()
+            wake_all((session.waiter for session in waiting if session.waiter is not None), self)
         if self.waiters:
             waiters, self.waiters = self.waiters, {}
-            for waiter in waiters:
-                waiter.wake()
+            wake_all(waiters, self)
 
     def tell_watches(self) -> None:
         """Something that a fetch answer shows has changed: the sessions have to look again."""

@@ -176,11 +176,6 @@ class FrameReceiver:
         self._size = 0  # that a large buffer is to have at the next read
         self._need = 0  # size of the unfinished frame with its length field
 
-    @property
-    def holding(self) -> bool:
-        """Whether something is unfinished or unhandled."""
-        return bool(self._rest) or self._own is not None
-
     def get_buffer(self) -> memoryview:
         """Where the next read goes."""
         if self._own is not None:

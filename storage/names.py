@@ -18,7 +18,6 @@ SNAPSHOT = ".snapshot"
 DELETED = ".deleted"
 CLEANED = ".cleaned"
 SWAP = ".swap"
-NUMBERED = (LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT)
 
 PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
@@ -34,9 +33,7 @@ LOCK = ".lock"
 FOREIGN_DIRS = ("remote-log-index-cache",)
 METADATA_TOPIC = "__cluster_metadata"
 
-TOPIC_LENGTH_MAX = 249
 NAME_LENGTH_MAX = 255
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
 _SUFFIXED = re.compile(r"(\S+)-(\S+)\.(\S+)-(delete|stray|future)")
 
 
@@ -46,13 +43,6 @@ class PartitionDir(NamedTuple):
     topic: str
     partition: int
     kind: str
-
-
-def valid_topic(name: str) -> bool:
-    """Whether a topic may have this name: 1 to 249 of `[a-zA-Z0-9._-]`, but not `.` or `..`."""
-    return (
-        0 < len(name) <= TOPIC_LENGTH_MAX and name not in (".", "..") and _TOPIC.fullmatch(name) is not None
-    )
 
 
 def segment_file(base_offset: int, suffix: str) -> str:

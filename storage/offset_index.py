@@ -90,11 +90,6 @@ class OffsetIndex(IndexFile):
         found = self._count_up_to(1, position)
         return self.entry(found - 1)[1] if found else 0
 
-    def first_at_or_after(self, position: int) -> tuple[int, int] | None:
-        """The first entry with a position not below `position`."""
-        found = self._count_up_to(1, position - 1)
-        return self.entry(found) if found < self.entries else None
-
     def _count_up_to(self, column: int, value: int) -> int:
         """How many entries have a value not above `value` in the column (0 offsets, 1 positions)."""
         if self._loaded:

@@ -373,8 +373,8 @@ class PartitionLog:
     def delete_records(self, offset: int) -> int:
         """Make `offset` (-1: the high watermark) the first one readable; the new start offset.
 
-        The caller has the manager persist it before answering. Raises StorageError (44), OffsetOutOfRange
-        (1).
+        The caller has the manager persist it before answering. Raises StorageError (44), StorageFailed (56),
+        OffsetOutOfRange (1).
         """
         self.check_online()
         if self.config.compacted and not self.config.deletes:
@@ -393,11 +393,14 @@ class PartitionLog:
         return self.start_offset
 
     def move_start(self, offset: int) -> None:
-        """Raise the start offset; files go when `delete_segments_below_start` runs."""
+        """Raise the start offset; files go when `delete_segments_below_start` runs. Raises StorageFailed."""
         if offset > self.start_offset:
             self.start_offset = offset
             self.directory.starts_moved = True
-            self.leader_epochs.truncate_from_start(offset)
+            try:
+                self.leader_epochs.truncate_from_start(offset)
+            except OSError as error:
+                append.fail(self, error, "deletion of records")
 
     def delete_segments_below_start(self, now_ms: int) -> int:
         """Set aside segments of which nothing is readable any more; how many."""

@@ -47,7 +47,6 @@ NO_SESSION_EPOCH: Final = -1
 INT32_MAX: Final = 2**31 - 1
 
 _I64 = struct.Struct(">q")
-_I32 = struct.Struct(">i")
 
 
 class ParkedFetch:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from protocol.errors import ErrorCode
-from replication.partition import Partition, Waiter
+from replication.partition import Partition, Waiter, wake_all
 from replication.purgatory import Cancellable, Timer
 from replication.share.acknowledge import Ack, AckRefused
 from replication.share.ports import (
@@ -105,8 +105,7 @@ class Entry:
     def wake(self) -> None:
         """Something changed: all who wait look again, in the order in which they came."""
         waiters, self.waiters = self.waiters, {}
-        for waiter in waiters:
-            waiter.wake()
+        wake_all(waiters, self)
 
     @property
     def still_led(self) -> bool:

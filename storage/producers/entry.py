@@ -70,17 +70,6 @@ class ProducerEntry:
             self.current_txn_first_offset,
         )
 
-    def as_tuple(self) -> tuple[int, int, tuple[CachedBatch, ...], int, int, int]:
-        """Everything, comparable."""
-        return (
-            self.producer_id,
-            self.epoch,
-            tuple(self.batches),
-            self.coordinator_epoch,
-            self.last_timestamp,
-            self.current_txn_first_offset,
-        )
-
     @property
     def last_sequence(self) -> int:
         return self.batches[-1][1] if self.batches else NO_SEQUENCE

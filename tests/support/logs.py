@@ -13,10 +13,23 @@ from runtime.files import FileSystem
 from storage.log_config import LogConfig
 from storage.log_manager import LogManager
 from storage.partition_log import PartitionLog
+from storage.producers.entry import ProducerEntry
 
 CLUSTER = "abcdefghijklmnopqrstuv"
 TOPIC_ID = bytes(range(1, 17))
 START_MS = 1_700_000_000_000
+
+
+def facts(entry: ProducerEntry) -> tuple[object, ...]:
+    """All that is known of a producer, comparable."""
+    return (
+        entry.producer_id,
+        entry.epoch,
+        tuple(entry.batches),
+        entry.coordinator_epoch,
+        entry.last_timestamp,
+        entry.current_txn_first_offset,
+    )
 
 
 class FixedClock:

@@ -95,3 +95,19 @@ def test_on_a_real_loop():
         assert await asyncio.wait_for(done, 5) - began >= 0.02
 
     asyncio.run(main())
+
+
+class Failing(Parked):
+    def expire(self):
+        raise RuntimeError("a fault of one request")
+
+
+def test_one_that_fails_takes_nothing_from_the_others(caplog):
+    loop = Loop()
+    buckets = DeadlineBuckets(loop)
+    first, last = Parked(), Parked()
+    for waiter in (first, Failing(), last):
+        buckets.add(waiter, 500)
+    loop.advance(0.6)
+    assert (first.expired, last.expired, len(buckets)) == (1, 1, 0)
+    assert "a fault of one request" in caplog.text

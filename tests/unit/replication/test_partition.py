@@ -137,6 +137,21 @@ def test_waiters_are_woken_once_in_order_and_may_park_again():
     assert list(partition.waiters) == [first]
 
 
+def test_one_that_fails_takes_nothing_from_the_others(caplog):
+    partition = make()
+
+    def fails():
+        raise RuntimeError("a fault of one request")
+
+    waiters = [Parked(), Parked(fails), Parked()]
+    partition.waiters.update(dict.fromkeys(waiters))
+    partition.wake()
+    assert [waiter.woken for waiter in waiters] == [1, 1, 1]
+    [told] = caplog.records
+    assert "a fault of one request" in caplog.text
+    assert str(partition) in told.getMessage()
+
+
 def test_a_change_of_leadership_wakes_and_a_retired_partition_does_too():
     partition = make()
     waiter = Parked()

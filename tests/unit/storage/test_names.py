@@ -43,10 +43,3 @@ def test_a_set_aside_name_has_at_most_255_characters():
     assert name.endswith("-delete")
     assert names.parse_partition_dir(name) == ("t" * 213, 5, "delete")
     assert names.suffixed_dir("t", 5, bytes(16), "stray") == f"t-5.{'0' * 32}-stray"
-
-
-def test_topic_names():
-    assert names.valid_topic("a.b_c-D9")
-    assert names.valid_topic("x" * 249)
-    for bad in ("", ".", "..", "x" * 250, "a b", "a/b", "ä", " a"):
-        assert not names.valid_topic(bad)

@@ -32,13 +32,6 @@ def test_lookup_finds_the_greatest_entry_not_above(sealed):
     assert made.position_up_to(29) == 20
 
 
-def test_upper_bound_by_position():
-    _, made = index((50, 0), (51, 10), (52, 23), (53, 37))
-    assert made.first_at_or_after(5) == (51, 10)
-    assert made.first_at_or_after(22) == made.first_at_or_after(23) == (52, 23)
-    assert made.first_at_or_after(200) is None
-
-
 def test_an_empty_index_starts_at_the_base():
     _, made = index()
     assert made.lookup(100) == (BASE, 0)

@@ -11,6 +11,7 @@ from tests.support.logs import (
     append,
     batch,
     checked,
+    facts,
     open_manager,
     read_offsets,
     read_records,
@@ -268,7 +269,7 @@ def test_a_full_disk_fails_the_turn_and_the_log_goes_on(partial):
     files = SimFileSystem()
     log = new_log(files=files)
     append(log, batch(2, producer=3, epoch=0, sequence=0))
-    before = log.producers.entries[3].as_tuple()
+    before = facts(log.producers.entries[3])
     log.append_as_leader(checked(batch(1, producer=3, epoch=0, sequence=2)), 4, START_MS)
     log.append_as_leader(checked(batch(2, producer=8, epoch=0, sequence=0)), 4, START_MS)
     files.fail_next("append", 28, ".log", written_bytes=partial)
@@ -278,7 +279,7 @@ def test_a_full_disk_fails_the_turn_and_the_log_goes_on(partial):
     assert not caught.value.offline
     assert not log.directory.offline
     assert (log.end_offset, log.next_offset) == (2, 2)
-    assert log.producers.entries[3].as_tuple() == before
+    assert facts(log.producers.entries[3]) == before
     assert list(log.producers.entries) == [3]
     assert append(log, batch(1, producer=3, epoch=0, sequence=2), epoch=4) == 2
     assert log.leader_epochs.entries == [(0, 0), (4, 2)]
@@ -435,6 +436,21 @@ def test_delete_records_to_the_high_watermark_and_not_beyond():
     assert log.delete_records(-1) == 4
     assert log.delete_records(2) == 4
     assert log.leader_epochs.entries == [(1, 4)]
+
+
+@pytest.mark.parametrize(("number", "offline"), [(28, False), (5, True)])
+def test_delete_records_on_a_disk_that_fails_is_a_storage_error(number, offline):
+    files = SimFileSystem()
+    log = new_log(files=files)
+    for _ in range(6):
+        append(log, batch(1))
+    files.fail_next("append", number, "leader-epoch-checkpoint")
+    with pytest.raises(StorageFailed) as caught:
+        log.delete_records(4)
+    assert caught.value.error is ErrorCode.KAFKA_STORAGE_ERROR
+    assert (caught.value.offline, log.directory.offline) == (offline, offline)
+    assert log.start_offset == 4
+    assert log.directory.starts_moved  # so that the next checkpoint has it
 
 
 def test_a_compacted_topic_refuses_delete_records():

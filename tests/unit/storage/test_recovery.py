@@ -9,6 +9,7 @@ from tests.support.logs import (
     TOPIC_ID,
     append,
     batch,
+    facts,
     marker,
     open_manager,
     read_offsets,
@@ -233,10 +234,10 @@ def test_producers_and_open_transactions_are_replayed():
     data = bytes(batch(1, base=2, producer=8, epoch=1, sequence=0, transactional=True, leader_epoch=0))
     data += bytes(batch(1, base=3, producer=9, epoch=0, sequence=4, transactional=True, leader_epoch=0))
     log.append_as_follower(data + bytes(marker(9, 0, commit=True, base=4, coordinator_epoch=3)), START_MS)
-    before = {k: e.as_tuple() for k, e in log.producers.entries.items()}
+    before = {k: facts(e) for k, e in log.producers.entries.items()}
     manager.abandon()
     again = reopened(files)
-    assert {k: e.as_tuple() for k, e in again.producers.entries.items()} == before
+    assert {k: facts(e) for k, e in again.producers.entries.items()} == before
     assert again.producers.entries[8].current_txn_first_offset == 2
     assert again.producers.entries[9].current_txn_first_offset == -1
 

@@ -3,6 +3,7 @@ import pytest
 from storage.errors import AppendRefused
 from storage.producers.state import ProducerState
 from tests.simulation.files import SimFileSystem
+from tests.support.logs import facts
 
 
 def state():
@@ -21,13 +22,13 @@ def test_rollback_leaves_no_trace_and_commit_does():
     _, producers = state()
     producers.stage(1, 0, 0, 0, 0, 100)
     producers.commit(1)
-    before = {k: e.as_tuple() for k, e in producers.entries.items()}
+    before = {k: facts(e) for k, e in producers.entries.items()}
     producers.stage(1, 0, 1, 1, 0, 101)
     producers.stage(2, 0, 0, 2, 0, 102)
     producers.stage(1, 1, 0, 3, 0, 103)
     assert producers.stage(2, 0, 0, 9, 0, 102) == (0, 0, 2, 0, 102)
     producers.rollback()
-    assert {k: e.as_tuple() for k, e in producers.entries.items()} == before
+    assert {k: facts(e) for k, e in producers.entries.items()} == before
     assert producers.map_end_offset == 1
 
 
@@ -49,7 +50,7 @@ def test_replay_takes_duplicates_and_gaps_and_follows_transactions():
     assert entry.last_sequence == 502
     assert entry.current_txn_first_offset == 20
     producers.replay_marker(1, 1, 4, 200)
-    assert entry.as_tuple() == (1, 1, (), 4, 200, -1)
+    assert facts(entry) == (1, 1, (), 4, 200, -1)
 
 
 def test_snapshots_restore_the_last_batch_and_an_open_transaction():
