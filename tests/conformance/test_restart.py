@@ -13,6 +13,9 @@ import pytest
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from protocol.records.batch import records
+from tests.conformance.test_configs import GROUP, SET, change, entries
+from tests.conformance.test_group_configs import SOURCE_GROUP
+from tests.conformance.test_update_features import SAFE_DOWNGRADE, level, update
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.wire_client import WireClient
@@ -30,6 +33,8 @@ def broker(request: pytest.FixtureRequest) -> Iterator[OttlaProcess | KafkaProce
                 wire.produce_values(name, b"a", b"b")
                 wire.produce_values(name, b"c", b"d")
             trim(wire, TRIMMED, 3)
+            assert change(wire, GROUP, "a b/c", ("share.auto.offset.reset", SET, "earliest")) == 0
+            assert update(wire, ("share.version", 0, SAFE_DOWNGRADE)).error_code == 0
         running.kill()
         running.start()
         yield running
@@ -63,6 +68,12 @@ def test_records_and_settings_are_there(wire: WireClient) -> None:
     )
     (entry,) = wire.send(Ask(resources=[asked]), 4).results[0].configs
     assert entry.value == "77000000000"
+
+
+def test_settings_of_groups_and_levels_of_features_are_there(wire: WireClient) -> None:
+    entry = entries(wire, GROUP, "a b/c")["share.auto.offset.reset"]
+    assert (entry.value, entry.config_source) == ("earliest", SOURCE_GROUP)
+    assert (level(wire, "group.version"), level(wire, "share.version")) == (1, 0)
 
 
 def test_the_start_of_the_log_is_there(broker: OttlaProcess | KafkaProcess, wire: WireClient) -> None:
