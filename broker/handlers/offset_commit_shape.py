@@ -6,6 +6,8 @@ offsets, and the group's coordinator is asked about these, as for a decoded one.
 times and the member's generation are among the bytes that are compared. Nothing waits: the answer has a
 place among the connection's, so commits that arrive together share the write of their turn. Without decoding,
 a call of the loop for each answer and the general encoder the broker spends 33 us on a commit instead of 63.
+Those that a connection sends without waiting for answers, and that lie behind one another, are one batch of
+records, all or nothing: 9 us for each of sixteen.
 
 A shape holds for one image of the cluster, as topics were looked up in that.
 """
@@ -17,6 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from broker.net.answers import frame_answer
+from broker.net.connection import HEAD
 from coordinator.group.offsets import Commit
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from coordinator.group.manager import Committer, GroupManager
     from protocol import messages as m
 
-PARTITIONS_MAX = 100  # of a commit that is worth remembering
+PARTITIONS_MAX = 100  # of a commit that is worth remembering, and of those that are one write
 BYTES_MAX = 4096
 _BEFORE_CLIENT = 8  # bytes of the header: API, version, correlation id
 _MARK = b"\x7a\xc3\x91\x5e\xe8\x3d\x0f"  # and a number: an offset that nobody commits
@@ -41,6 +44,7 @@ class OffsetCommitShape:
 
     __slots__ = (
         "_around",
+        "_at_once",
         "_between",
         "_commits",
         "_committer",
@@ -77,6 +81,7 @@ class OffsetCommitShape:
         self._group = request.body.group_id
         self._committer = committer
         self._commits = commits
+        self._at_once = max(1, PARTITIONS_MAX // len(commits))
         self._retention_ms = retention_ms
         self._response = response
         answer = frame_answer(ApiKey.OFFSET_COMMIT, version, 0, response)
@@ -91,43 +96,63 @@ class OffsetCommitShape:
 
     def serve(
         self, connection: Connection, buf: bytearray, at: int, end: int, correlation_id: int, own: bool
-    ) -> bool | None:
-        """See `Shape`."""
-        p = at + self._skip
-        if end - p != self._size or self._context.image is not self._image:
+    ) -> int | None:
+        """See `Shape`. Commits of this kind that follow at once are one write with the first."""
+        if self._context.image is not self._image:
             return None
-        fields = self._unpack(buf, p)
-        if fields[1::2] != self._between:
+        commits: list[Commit] = []
+        if not self._take(commits, buf, at, end):
             return None
-        commits = [
-            Commit(topic, partition, offset, epoch, metadata, commit_ms)
-            for offset, (topic, partition, _, epoch, metadata, commit_ms) in zip(
-                fields[::2], self._commits, strict=True
-            )
-        ]
+        places = [(connection.expect_answer(), correlation_id)]
+        size, at = end - at, end
+        while at + size <= connection.have and len(places) < self._at_once and connection.waiting is None:
+            length, api, correlation_id = HEAD.unpack_from(buf, at)
+            if length + 4 != size or api != self.api or not buf.startswith(self.before, at + 12):
+                break
+            if not self._take(commits, buf, at, at + size):
+                break
+            places.append((connection.expect_answer(), correlation_id))
+            at += size
         self._manager.commit_offsets(
             self._group,
             self._committer,
             self._version,
             commits,
-            partial(self._done, connection, connection.expect_answer(), correlation_id),
+            partial(self._done, connection, places),
             retention_ms=self._retention_ms,
         )
+        return at
+
+    def _take(self, commits: list[Commit], buf: bytearray, at: int, end: int) -> bool:
+        """Add what the frame in buf[at:end] commits; False where it differs in more than the offsets."""
+        p = at + self._skip
+        if end - p != self._size:
+            return False
+        fields = self._unpack(buf, p)
+        if fields[1::2] != self._between:
+            return False
+        for offset, (topic, partition, _, epoch, metadata, commit_ms) in zip(
+            fields[::2], self._commits, strict=True
+        ):
+            commits.append(Commit(topic, partition, offset, epoch, metadata, commit_ms))
         return True
 
     def _done(
         self,
         connection: Connection,
-        position: int,
-        correlation_id: int,
+        places: list[tuple[int, int]],
         error: ErrorCode,
         errors: list[ErrorCode] | None,
     ) -> None:
-        if error is ErrorCode.NONE and not any(errors or ()):
-            frame = correlation_id.to_bytes(4, "big", signed=True).join(self._around)
-        else:
-            frame = self._refused(correlation_id, errors or [error] * len(self._commits))
-        connection.answer(position, frame)
+        good = error is ErrorCode.NONE and not any(errors or ())
+        count = len(self._commits)
+        for number, (position, correlation_id) in enumerate(places):
+            if good:
+                frame = correlation_id.to_bytes(4, "big", signed=True).join(self._around)
+            else:
+                own = errors[number * count : (number + 1) * count] if errors else [error] * count
+                frame = self._refused(correlation_id, own)
+            connection.answer(position, frame)
 
     def _refused(self, correlation_id: int, errors: list[ErrorCode]) -> bytes:
         answers = [answer for topic in self._response.topics for answer in topic.partitions]

@@ -66,6 +66,7 @@ class Connection(asyncio.BufferedProtocol):
         "closed",
         "costly",
         "full",
+        "have",
         "held_bytes",
         "hub",
         "in_turn",
@@ -94,6 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self.bucket: dict[Any, None] | None = None  # of deadlines, in which the request in front is noted
         self._parked_on: Partition | None = None
         self.full = self.in_turn = self._paused = self.closed = False
+        self.have = 0  # end of the bytes that are being served
         self.held_bytes = 0  # about what stands in `out`; who adds much looks at ANSWER_BYTES and flushes
         self.seen = hub.tick
         self.client_software = ""
@@ -203,6 +205,7 @@ class Connection(asyncio.BufferedProtocol):
     def _serve(self, buf: bytearray, have: int, own: bool) -> int:
         """The frames in buf[:have], one after the other; where the first one begins that was not served."""
         hub = self.hub
+        self.have = have
         at, last = 0, self._last
         began = 0.0
         unpack = HEAD.unpack_from
@@ -233,7 +236,7 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 last = shape
             if served:
-                at = end
+                at = end if served is True else served
             if (self.regions or self.held_bytes > ANSWER_BYTES) and not self.in_turn:
                 self.flush()
             if self.waiting is not None or self.full or self.closed:

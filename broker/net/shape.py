@@ -17,10 +17,12 @@ class Shape(Protocol):
 
     def serve(
         self, connection: Connection, buf: bytearray, at: int, end: int, correlation_id: int, own: bool
-    ) -> bool | None:
+    ) -> int | None:
         """Serve the frame in buf[at:end]; its bytes from at + 12 on start with `before`.
 
         True: done (answered, staged, or waiting with no need of the bytes). False: to be run again from its
         own bytes once `connection.waiting` is over. None: not like this after all, the decoder has to look.
-        `own`: the buffer holds this frame alone and stays untouched until the turn's write is over.
+        A position: done, and so are the frames behind this one up to there (`connection.have` says how far
+        there are any). `own`: the buffer holds this frame alone and stays untouched until the turn's write is
+        over.
         """

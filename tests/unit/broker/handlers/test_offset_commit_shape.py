@@ -36,9 +36,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[bool | None]:
     told: list[bool | None] = []
     serve = OffsetCommitShape.serve
 
-    def noted(self: OffsetCommitShape, *args: object) -> bool | None:
-        told.append(serve(self, *args))  # type: ignore[arg-type]
-        return told[-1]
+    def noted(self: OffsetCommitShape, *args: object) -> int | None:
+        end = serve(self, *args)  # type: ignore[arg-type]
+        told.append(None if end is None else bool(end))
+        return end
 
     monkeypatch.setattr(OffsetCommitShape, "serve", noted)
     return told
@@ -157,13 +158,48 @@ def test_those_that_come_together_share_a_write(broker: NetBroker, monkeypatch: 
 
     monkeypatch.setattr(type(handle), "append", lambda _, parts: counted(parts))
     send(client, 1, number=1)
-    send(client, 2, number=2)
-    send(other, 3, number=3)
+    client.send(b"".join(frame(request_for(broker, 8, 8), 8, number) for number in (2, 3)))
+    send(other, 3, number=4)
     assert client.transport.writes == []
-    assert answers(client) == [(1, [0, 0]), (2, [0, 0])]
-    assert answers(other) == [(3, [0, 0])]
-    assert writes == [3]
+    assert answers(client) == [(1, [0, 0]), (2, [0, 0]), (3, [0, 0])]
+    assert answers(other) == [(4, [0, 0])]
+    assert writes == [3]  # batches: those that lie behind one another are one
     assert stored(broker)[TOPIC, 0][0] == 3
+
+
+@pytest.mark.parametrize("step", [1, 7, 100, 150, 1 << 20])
+def test_commits_behind_one_another(broker: NetBroker, served: list[bool | None], step: int) -> None:
+    client = broker.connect()
+    send(client, 0)
+    answers(client)
+    frames = [frame(request_for(broker, offset, 8), 8, offset) for offset in range(1, 11)]
+    frames.insert(5, frame(m.HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="x"), 4, 77))
+    frames.insert(8, frame(request_for(broker, 78, 7), 7, 78))
+    data = b"".join(frames)
+    for at in range(0, len(data), step):
+        client.send(data[at : at + step])
+    for _ in range(4):
+        broker.run()
+    found = client.answers()
+    assert [number for number, _ in found] == [1, 2, 3, 4, 5, 77, 6, 7, 78, 8, 9, 10]
+    for number, data in found:
+        if number < 77:
+            answer = decode(ApiKey.OFFSET_COMMIT, 8, data)
+            assert [each.error_code for each in answer.topics[0].partitions] == [0, 0]
+    assert stored(broker)[TOPIC, 0][:3] == (10, -1, "here")
+    assert stored(broker)[TOPIC, 2][:3] == (11, -1, "")
+    assert None not in served
+    assert step < 1 << 20 or len(served) == 3
+
+
+def test_many_commits_behind_one_another(broker: NetBroker) -> None:
+    client = broker.connect()
+    send(client, 0)
+    answers(client)
+    client.send(b"".join(frame(request_for(broker, offset, 8), 8, offset) for offset in range(200)))
+    found = [each for _ in range(20) for each in answers(client)]
+    assert found == [(number, [0, 0]) for number in range(200)]
+    assert stored(broker)[TOPIC, 0][0] == 199
 
 
 def test_answers_keep_the_order_of_the_requests(broker: NetBroker) -> None:
@@ -197,9 +233,9 @@ def test_a_failed_write_refuses_them(broker: NetBroker, monkeypatch: pytest.Monk
     with monkeypatch.context() as patch:
         patch.setattr(type(replica(broker).log.handle), "append", full)
         send(client, 6, number=1)
-        send(client, 7, number=2)
+        client.send(b"".join(frame(request_for(broker, 7, 8), 8, number) for number in (2, 3)))
         refused = [ErrorCode.NOT_COORDINATOR] * 2
-        assert answers(client) == [(1, refused), (2, refused)]
+        assert answers(client) == [(1, refused), (2, refused), (3, refused)]
     assert stored(broker)[TOPIC, 0][0] == 5
     send(client, 8)
     assert answers(client) == [(1, [0, 0])]
