@@ -17,9 +17,9 @@ from protocol.errors import ErrorCode
 def handle(
     ctx: BrokerContext, request: Request[m.ConsumerGroupDescribeRequest]
 ) -> m.ConsumerGroupDescribeResponse:
-    """The groups in the order of the request."""
+    """The groups in the order of the request, each once."""
     response = m.ConsumerGroupDescribeResponse()
-    for group_id in request.body.group_ids:
+    for group_id in dict.fromkeys(request.body.group_ids):
         try:
             group = ctx.groups.manager().consumer_describe(group_id)
         except CoordinatorError as refused:

@@ -17,8 +17,8 @@ _Group = m.DescribeGroupsResponse.DescribedGroup
 
 
 def handle(ctx: BrokerContext, request: Request[m.DescribeGroupsRequest]) -> m.DescribeGroupsResponse:
-    """One answer for each group that is asked for."""
-    described = [_describe(ctx, group_id, request.version) for group_id in request.body.groups]
+    """One answer for each group that is asked for; a name that is repeated is told once."""
+    described = [_describe(ctx, name, request.version) for name in dict.fromkeys(request.body.groups)]
     if request.body.include_authorized_operations:
         for group in described:
             if group.error_code == ErrorCode.NONE:

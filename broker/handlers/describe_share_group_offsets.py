@@ -2,7 +2,8 @@
 
 v1: the lag, which is what is behind the start offset without the records that are done with already; -1 where
 it is not known. Without topics all partitions are told that have share state; a group that does not exist
-has none. Topics that are asked for by name are told whether or not the group reads them.
+has none. Topics that are asked for by name are told whether or not the group reads them. Of a group
+that is named twice the last is taken.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _Partition = m.DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsRespon
 
 def handle(ctx: BrokerContext, request: Request[m.DescribeShareGroupOffsetsRequest]) -> Any:
     """The answer, or a `Later` until the share coordinator has told about all groups."""
-    asked = request.body.groups
+    asked = list({each.group_id: each for each in request.body.groups}.values())
     requests = share_requests(ctx)
     response = m.DescribeShareGroupOffsetsResponse(groups=[_Group(group_id=each.group_id) for each in asked])
     if requests is None:
@@ -87,17 +88,16 @@ def _wanted(
     if asked.topics is None:
         known = requests.initialized(asked.group_id)
         return {topic_id: known[topic_id] for topic_id in known if topic_id in ctx.image.topics_by_id}, []
-    partitions: dict[bytes, list[int]] = {}
+    wanted: dict[bytes, dict[int, None]] = {}
     unknown = []
     for each in asked.topics:
         topic = ctx.image.topics.get(each.topic_name)
         if topic is not None:
-            indexes = partitions.setdefault(topic.topic_id, [])
-            indexes += [index for index in each.partitions if index not in indexes]
+            wanted.setdefault(topic.topic_id, {}).update(dict.fromkeys(each.partitions))
         else:
             rows = [_Partition(partition_index=index, start_offset=NOT_KNOWN) for index in each.partitions]
             unknown.append(_Topic(topic_name=each.topic_name, topic_id=ZERO_UUID, partitions=rows))
-    return partitions, unknown
+    return {topic_id: list(indexes) for topic_id, indexes in wanted.items()}, unknown
 
 
 def _row(requests: ShareRequests, topic: str, index: int, summary: Summary) -> _Partition:

@@ -3,7 +3,8 @@
 Up to v7 one group, with its error in each partition (v0-1) or on top (v2+). v8+ many groups, each with its
 own error. No list of topics (null, v2+): all that the group has. v7+: require_stable, which refuses offsets
 that an open transaction may still change. v9+: member id and epoch. v10: topics by id; an unknown id is
-UNKNOWN_TOPIC_ID, and offsets of topics that are gone are left out of "all".
+UNKNOWN_TOPIC_ID, and offsets of topics that are gone are left out of "all". A partition that is
+asked for twice is told once; a group that comes more than ten times is INVALID_REQUEST from there on.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from coordinator.group.manager import NO_READER
 from coordinator.group.offsets import Fetched, TopicPartition
 from protocol import messages as m
 from protocol.errors import ErrorCode
+
+REPEATS_MAX = 10  # so an answer is not a thousand times what there is
 
 TOP_ERROR_FROM, GROUPS_FROM, READER_FROM, IDS_FROM = 2, 8, 9, 10
 
@@ -45,7 +48,13 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetFetchRequest]) -> Any:
         if not left:
             later.give(m.OffsetFetchResponse(groups=answers))
 
+    seen: dict[str, int] = {}
     for asked, answer in zip(body.groups, answers, strict=True):
+        seen[asked.group_id] = times = seen.get(asked.group_id, 0) + 1
+        if times > REPEATS_MAX:
+            answer.error_code = ErrorCode.INVALID_REQUEST
+            filled()
+            continue
         _fetch_group(ctx, asked, answer, version, body.require_stable, filled)
     return later.now_or_later()
 
@@ -54,7 +63,8 @@ def _one_group(ctx: BrokerContext, body: m.OffsetFetchRequest, version: int) -> 
     later = Later()
     wanted: list[TopicPartition] | None = None
     if body.topics is not None:
-        wanted = [(topic.name, index) for topic in body.topics for index in topic.partition_indexes]
+        named = ((topic.name, index) for topic in body.topics for index in topic.partition_indexes)
+        wanted = list(dict.fromkeys(named))
 
     def done(error: ErrorCode, found: list[Fetched] | None) -> None:
         response = m.OffsetFetchResponse()
@@ -83,10 +93,10 @@ def _fetch_group(
     require_stable: bool,
     filled: Callable[[], None],
 ) -> None:
-    wanted: list[TopicPartition] | None = None
+    wanted: dict[TopicPartition, None] | None = None
     unknown: list[_GroupTopic] = []
     if asked.topics is not None:
-        wanted = []
+        wanted = {}
         for topic in asked.topics:
             name: str | None = topic.name
             if version >= IDS_FROM:
@@ -94,7 +104,7 @@ def _fetch_group(
             if name is None:
                 unknown.append(_unknown(topic))
             else:
-                wanted += [(name, index) for index in topic.partition_indexes]
+                wanted.update(dict.fromkeys((name, index) for index in topic.partition_indexes))
 
     def done(error: ErrorCode, found: list[Fetched] | None) -> None:
         answer.error_code = error
@@ -104,7 +114,11 @@ def _fetch_group(
 
     reader = (asked.member_id, asked.member_epoch) if version >= READER_FROM else NO_READER
     ctx.groups.manager().fetch_offsets(
-        asked.group_id, wanted, done, require_stable=require_stable, reader=reader
+        asked.group_id,
+        None if wanted is None else list(wanted),
+        done,
+        require_stable=require_stable,
+        reader=reader,
     )
 
 

@@ -16,10 +16,10 @@ from protocol.errors import ErrorCode
 
 
 def handle(ctx: BrokerContext, request: Request[m.ShareGroupDescribeRequest]) -> m.ShareGroupDescribeResponse:
-    """The groups in the order of the request."""
+    """The groups in the order of the request, each once."""
     requests = share_requests(ctx)
     response = m.ShareGroupDescribeResponse()
-    for group_id in request.body.group_ids:
+    for group_id in dict.fromkeys(request.body.group_ids):
         if requests is None:
             group = described_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, None)
         else:

@@ -6,11 +6,11 @@ the member's epoch, and one of offsets alone lets everybody who names no member.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import TypeAlias, TypeVar
 
 from coordinator.group.classic.commit import check_commit, check_commit_without_group
-from coordinator.group.classic.describe import is_subscribed, offset_delete_error
+from coordinator.group.classic.describe import offset_delete_error, read_topics
 from coordinator.group.modern.ports import Committer, ModernGroups
 from coordinator.group.offsets import NO_RETENTION, Commit, Fetched, TopicPartition
 from coordinator.group.shard import GroupShard
@@ -119,11 +119,11 @@ class OffsetRequests:
             if group is not None and (error := offset_delete_error(group)) is not ErrorCode.NONE:
                 raise CoordinatorError(error)
             if modern is not None:
-                read = {topic: modern.is_subscribed(group_id, topic) for topic, _ in partitions}
+                read: Set[str] | None = modern.subscribed(group_id)
             else:
-                read = {topic: group is not None and is_subscribed(group, topic) for topic, _ in partitions}
+                read = read_topics(group) if group is not None else frozenset()
             errors = [
-                ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if read[topic] else ErrorCode.NONE
+                ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if read is None or topic in read else ErrorCode.NONE
                 for topic, _ in partitions
             ]
             free = [cell for cell, error in zip(partitions, errors, strict=True) if error is ErrorCode.NONE]

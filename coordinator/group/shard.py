@@ -118,7 +118,13 @@ class GroupShard:
             return any(groups is not own() and groups.exists(group_id) for groups in self.modern)
 
         return ShardParts(
-            self._context, self._clock, self._random, self._settings.topics, self._unknown, is_taken
+            self._context,
+            self._clock,
+            self._random,
+            self._settings.topics,
+            self._unknown,
+            is_taken,
+            self._settings.groups.room,
         )
 
     def modern_group(self, group_id: str) -> ModernGroups | None:

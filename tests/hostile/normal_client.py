@@ -38,8 +38,10 @@ def main(address: str) -> None:
             with WireClient(address, "normal") as other:
                 other.versions()
                 other.metadata(TOPIC)
-            figures += [produced - begun, fetched - produced, time.perf_counter() - fetched]
+            asked = time.perf_counter()
             wire.fetch(TOPIC, offset + 1, max_wait_ms=PACE_MS)
+            late = time.perf_counter() - asked - PACE_MS / 1000
+            figures += [produced - begun, fetched - produced, asked - fetched, max(late, 0.0)]
     figures.sort()
     print(
         json.dumps(

@@ -76,7 +76,7 @@ def delete_error(group: ClassicGroup) -> ErrorCode:
 
 
 def offset_delete_error(group: ClassicGroup) -> ErrorCode:
-    """Whether OffsetDelete may look at single topics; `is_subscribed` decides about those."""
+    """Whether OffsetDelete may look at single topics; `read_topics` decides about those."""
     if group.state is GroupState.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.state is not GroupState.EMPTY and group.protocol_type != CONSUMER:
@@ -97,12 +97,11 @@ def subscribed_topics(group: ClassicGroup) -> frozenset[str] | None:
     return frozenset(topics)
 
 
-def is_subscribed(group: ClassicGroup, topic: str) -> bool:
-    """Whether a member of a consumer group may read a topic: yes where subscriptions are unknown."""
+def read_topics(group: ClassicGroup) -> frozenset[str] | None:
+    """The topics that members of a consumer group may read; None: any, as subscriptions are unknown."""
     if group.state is GroupState.EMPTY or group.protocol_type != CONSUMER:
-        return False
-    topics = subscribed_topics(group)
-    return topics is None or topic in topics
+        return frozenset()
+    return subscribed_topics(group)
 
 
 def topics_of_subscription(metadata: bytes) -> list[str] | None:

@@ -8,8 +8,9 @@ nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from coordinator.group.room import Room
 from protocol.errors import ErrorCode
 
 NO_MEMBER_ID = ""
@@ -21,7 +22,8 @@ class GroupSettings:
     """The broker's settings for classic groups, in Kafka's names; times in milliseconds.
 
     `group.max.size`, `group.initial.rebalance.delay.ms`, `group.min.session.timeout.ms`,
-    `group.max.session.timeout.ms`. `new_member_join_timeout_ms` has no key in Kafka either.
+    `group.max.session.timeout.ms`. `new_member_join_timeout_ms` has no key in Kafka either. `room` is shared
+    by the members of all groups.
     """
 
     max_size: int = 2**31 - 1
@@ -29,6 +31,7 @@ class GroupSettings:
     min_session_timeout_ms: int = 6000
     max_session_timeout_ms: int = 1_800_000
     new_member_join_timeout_ms: int = 300_000
+    room: Room = field(default_factory=Room)
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from coordinator.group.classic.effects import NO_WRITE, CancelTimer, Outcome, se
 from coordinator.group.classic.events import GroupSettings, SessionExpired
 from coordinator.group.classic.member import NO_TIMER, Member, Waiter
 from coordinator.group.classic.states import GroupState
+from coordinator.group.room import MEMBER_BYTES, Claim, protocols_size
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from runtime.entropy import Random
@@ -70,7 +71,7 @@ class ClassicGroup:
     leader_id: str | None = None
     members: dict[str, Member] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
-    pending_ids: dict[str, None] = field(default_factory=dict)
+    pending_ids: dict[str, Claim] = field(default_factory=dict)
     unsynced: dict[str, None] = field(default_factory=dict)
     support: dict[str, int] = field(default_factory=dict)
     awaiting_join: int = 0
@@ -159,6 +160,7 @@ class ClassicGroup:
         self.pending_ids.pop(member.member_id, None)
         self.members[member.member_id] = member
         self._count(member, 1)
+        self.claim_room(member)
         if member.instance_id is not None:
             assert member.instance_id not in self.static_ids, "an instance id has one member"
             self.static_ids[member.instance_id] = member.member_id
@@ -197,8 +199,15 @@ class ClassicGroup:
         self._count(member, -1)
         member.protocols = protocols
         self._count(member, 1)
+        self.claim_room(member)
         member.rebalance_timeout_ms = rebalance_ms
         member.session_timeout_ms = session_ms
+
+    def claim_room(self, member: Member) -> None:
+        """Count what a member takes by now, its assignment included."""
+        size = MEMBER_BYTES + protocols_size(member.protocols) + len(member.assignment)
+        if member.claim is None or member.claim.size != size:
+            member.claim = Claim(self.settings.room, size)
 
     def elect_joined_leader(self) -> bool:
         """Keep the leader, or give the lead to the first that joined; false when nobody has."""

@@ -1,10 +1,10 @@
 """JoinGroup, versions 0 to 9.
 
-Order of checks, as clients depend on it: session bounds, dead group, room (`group.max.size`), protocols,
-then the way of the member: a new one, one that uses the id it was given (KIP-394, version 4 and later), one
-that is known. A known member that says nothing new gets the running generation again, for its first answer
-may have been lost; the leader of a Stable group always starts a rebalance, because it may have seen what
-metadata does not show.
+Order of checks, as clients depend on it: session bounds, dead group, room (`group.max.size`, and memory),
+protocols, then the way of the member: a new one, one that uses the id it was given (KIP-394, version 4 and
+later), one that is known. A known member that says nothing new gets the running generation again, for its
+first answer may have been lost; the leader of a Stable group always starts a rebalance, because it may have
+seen what metadata does not show.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from coordinator.group.classic.group import ClassicGroup
 from coordinator.group.classic.member import Member, Waiter
 from coordinator.group.classic.rebalance import client_reason, drop, rebalance, try_complete
 from coordinator.group.classic.states import GroupState
+from coordinator.group.room import Claim, pending_size, protocols_size
 from protocol.errors import ErrorCode
 
 MEMBER_ID_REQUIRED_FROM = 4
@@ -34,6 +35,8 @@ def join(group: ClassicGroup, event: JoinGroup, now_ms: int, out: Outcome) -> No
         _refuse(event, ErrorCode.COORDINATOR_NOT_AVAILABLE, event.member_id, out)
     elif not _has_room(group, event):
         _turn_away(group, event, now_ms, out)
+    elif not group.settings.room.has(_growth(group, event)):
+        _refuse(event, ErrorCode.COORDINATOR_NOT_AVAILABLE, event.member_id, out)
     elif not group.supports(event.protocol_type, [name for name, _ in event.protocols]):
         _refuse(event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, event.member_id, out)
     elif event.member_id == NO_MEMBER_ID:
@@ -66,6 +69,13 @@ def _has_room(group: ClassicGroup, event: JoinGroup) -> bool:
     return member is not None or len(group.members) < group.settings.max_size
 
 
+def _growth(group: ClassicGroup, event: JoinGroup) -> int:
+    """How much more memory the group takes with what the member brings, about."""
+    member = group.members.get(_known_id(group, event))
+    size = protocols_size(event.protocols)
+    return size + pending_size(event.client_id) if member is None else size - protocols_size(member.protocols)
+
+
 def _turn_away(group: ClassicGroup, event: JoinGroup, now_ms: int, out: Outcome) -> None:
     member = group.members.get(_known_id(group, event))
     if member is not None:
@@ -84,7 +94,7 @@ def _join_without_id(group: ClassicGroup, event: JoinGroup, now_ms: int, out: Ou
     elif event.instance_id is not None or event.version < MEMBER_ID_REQUIRED_FROM:
         _admit(group, event, member_id, now_ms, out)
     else:
-        group.pending_ids[member_id] = None
+        group.pending_ids[member_id] = Claim(group.settings.room, pending_size(member_id))
         out.set_timer(session_timer(member_id), event.session_timeout_ms, PendingMemberExpired(member_id))
         _refuse(event, ErrorCode.MEMBER_ID_REQUIRED, member_id, out)
 

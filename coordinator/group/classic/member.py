@@ -6,7 +6,9 @@ time, sees the new deadline and is set again, so heartbeats, by far the most fre
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from coordinator.group.room import Claim
 
 NO_TIMER = -1
 
@@ -41,6 +43,7 @@ class Member:
     syncing: Waiter | None = None
     session_deadline_ms: int = 0
     timer_at_ms: int = NO_TIMER
+    claim: Claim | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_static(self) -> bool:

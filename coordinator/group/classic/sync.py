@@ -29,6 +29,10 @@ def sync(group: ClassicGroup, event: SyncGroup, now_ms: int, out: Outcome) -> No
     if group.state is GroupState.PREPARING_REBALANCE:
         out.reply(event.token, replies.sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
         return
+    leads = group.state is GroupState.COMPLETING_REBALANCE and group.leader_id == member.member_id
+    if leads and not group.settings.room.has(sum(map(len, (event.assignments or {}).values()))):
+        out.reply(event.token, replies.sync_refused(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return
     if member.member_id in group.unsynced:
         del group.unsynced[member.member_id]
         if not group.unsynced:
@@ -79,6 +83,7 @@ def written(group: ClassicGroup, write: AssignmentWrite, now_ms: int, out: Outco
     group.enter(GroupState.STABLE, write.since_ms, "the assignment is committed")
     for member in group.members.values():
         member.assignment = write.assignments.get(member.member_id, b"")
+        group.claim_room(member)
         waiter, member.syncing = member.syncing, None
         if waiter is not None:
             group.renew_session(member, now_ms, out)

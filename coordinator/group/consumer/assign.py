@@ -7,11 +7,12 @@ The assignor is the one that most members name, the broker's default where none 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Set
 
 from coordinator.group.consumer.change import GroupChange
 from coordinator.group.consumer.environment import Environment
 from coordinator.group.consumer.errors import Refused
-from coordinator.group.consumer.subscriptions import subscribed_topics, topic_ids_of
+from coordinator.group.consumer.subscriptions import subscribed_topics, topics_of
 from coordinator.group.modern.records import GroupEpoch, TargetEpoch
 from coordinator.group.modern.target import AssignorFailed, MemberSpec, complete, may_compute
 from coordinator.group.modern.topics import known_topics, metadata_hash
@@ -64,13 +65,14 @@ def update_target(env: Environment, change: GroupChange) -> None:
         return
     topics = known_topics(env.topics, subscribed_topics(change.members.values(), change.regexes))
     partitions = {topic_id: range(topic.partition_count) for topic_id, topic in topics.items()}
+    by_name = {topic.name: topic_id for topic_id, topic in topics.items()}
     ids: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
     specs: dict[str, MemberSpec] = {}
     for member_id, member in change.members.items():
         subscription = (member.topics, member.regex)
         topic_ids = ids.get(subscription)
         if topic_ids is None:
-            topic_ids = ids[subscription] = topic_ids_of(member, change.regexes, env.topics)
+            topic_ids = ids[subscription] = _ids_of(topics_of(member, change.regexes), by_name)
         specs[member_id] = MemberSpec(topic_ids, change.target(member_id), member.instance_id, member.rack)
     name = preferred_assignor(env, change)
     try:
@@ -80,3 +82,9 @@ def update_target(env: Environment, change: GroupChange) -> None:
         _log.error("Group %s: %s", change.group_id, text)
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, text) from error
     change.put_targets(TargetEpoch(change.epoch.epoch, now_ms), complete(assigned, specs))
+
+
+def _ids_of(names: Set[str], known: Mapping[str, bytes]) -> frozenset[bytes]:
+    """The ids of those that are known, by the shorter way: who names 40,000 topics means few that exist."""
+    found = (known.keys() & names) if len(known) < len(names) else (name for name in names if name in known)
+    return frozenset(known[name] for name in found)

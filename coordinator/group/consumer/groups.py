@@ -41,7 +41,7 @@ class ConsumerGroups:
     key_types = KEY_TYPES
 
     def __init__(self, parts: ShardParts, settings: ConsumerSettings, classic: ClassicSide) -> None:
-        self.tables = ConsumerTables(parts.context.journal, parts.unknown)
+        self.tables = ConsumerTables(parts.context.journal, parts.unknown, parts.room)
         self._parts = parts
         self._settings = settings
         watch = Watch(parts, self.tables, self._fence)
@@ -167,17 +167,14 @@ class ConsumerGroups:
             )
         )
 
-    def is_subscribed(self, group_id: str, topic: str) -> bool:
-        """Whether a member may read a topic."""
-        return topic in self._subscribed(group_id)
+    def subscribed(self, group_id: str) -> set[str]:
+        """The topics that members may read."""
+        members = self.tables.members.row(group_id)
+        return subscribed_topics(members.values(), self.tables.regexes.row(group_id))
 
     def expiry(self, group_id: str) -> Expiry | None:
         """Offsets of topics that nobody subscribes to expire, counted from their commits."""
-        return Expiry(kept_topics=frozenset(self._subscribed(group_id)))
-
-    def _subscribed(self, group_id: str) -> set[str]:
-        members = self.tables.members.row(group_id)
-        return subscribed_topics(members.values(), self.tables.regexes.row(group_id))
+        return Expiry(kept_topics=frozenset(self.subscribed(group_id)))
 
     def _fence(self, group_id: str, member_id: str, why: str) -> None:
         """A member has lost its place: a write of its own, tried again at the next session's end."""

@@ -28,6 +28,7 @@ from coordinator.group.consumer.regexes import RegexResolver, compile_regex
 from coordinator.group.consumer.subscriptions import topic_ids_of
 from coordinator.group.consumer.upgrade import Upgrades
 from coordinator.group.modern.assignment import Assignment, from_wire
+from coordinator.group.room import NO_MEMORY
 from coordinator.result import Result
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -182,8 +183,11 @@ def subscribe(
 ) -> bool:
     """Write what is new of a member, and let the group epoch follow. True if its subscription is another.
 
-    Raises Refused (INVALID_REGULAR_EXPRESSION).
+    Raises Refused (INVALID_REGULAR_EXPRESSION; COORDINATOR_NOT_AVAILABLE where memory is short).
     """
+    known = change.members.get(updated.member_id)
+    if updated != known and not env.tables.has_room(known, updated):
+        raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, NO_MEMORY)
     new_regex = updated.regex != member.regex
     if new_regex and updated.regex and updated.regex not in change.regexes:
         compile_regex(updated.regex)

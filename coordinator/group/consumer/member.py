@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from coordinator.group.modern.records import CONSUMER, read_value, record
+from coordinator.group.room import names_size, protocols_size
 from coordinator.result import CoordinatorRecord
 from protocol import messages as m
 
@@ -71,6 +72,12 @@ class Current:
 
 
 NEW = Current()
+
+
+def member_size(member: Member) -> int:
+    """How much memory what it has said takes, about."""
+    size = names_size(member.topics) + len(member.regex)
+    return size if member.classic is None else size + protocols_size(member.classic.protocols)
 
 
 def member_record(group_id: str, member: Member) -> CoordinatorRecord:

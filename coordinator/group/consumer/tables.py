@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeAlias
 
-from coordinator.group.consumer.member import Current, Member, read_current, read_member
+from coordinator.group.consumer.member import Current, Member, member_size, read_current, read_member
 from coordinator.group.modern.records import CONSUMER, read_key, read_value, record, tombstone
 from coordinator.group.modern.tables import ONLY, Codec, ModernTables
 from coordinator.group.records import UnknownRecords
+from coordinator.group.room import Room
 from coordinator.journal import Journal, JournaledTable
 from coordinator.result import CoordinatorRecord
 from protocol import messages as m
@@ -41,8 +42,8 @@ NOT_RESOLVED = Resolved(frozenset())
 class ConsumerTables(ModernTables[Member, Current]):
     """See the module."""
 
-    def __init__(self, journal: Journal, unknown: UnknownRecords) -> None:
-        super().__init__(journal, Codec(CONSUMER, read_member, read_current), unknown)
+    def __init__(self, journal: Journal, unknown: UnknownRecords, room: Room | None = None) -> None:
+        super().__init__(journal, Codec(CONSUMER, read_member, read_current, member_size), unknown, room)
         self.regexes: JournaledTable[str, str, Resolved] = JournaledTable(journal)
         self.holders: JournaledTable[str, Cell, str] = JournaledTable(journal)
         self.static_ids: JournaledTable[str, str, str] = JournaledTable(journal)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from coordinator.group.offset_expiry import Expiry
 from coordinator.group.records import UnknownRecords
+from coordinator.group.room import Room
 from coordinator.ports import Clock, Topics
 from coordinator.result import CoordinatorRecord
 from coordinator.runtime import Context
@@ -29,7 +30,9 @@ class Committer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShardParts:
-    """What one shard's groups work with. `is_taken` tells whether a group id belongs to another protocol."""
+    """What one shard's groups work with. `is_taken` tells whether a group id belongs to another protocol.
+    `room` is shared by the members of all groups of the broker.
+    """
 
     context: Context
     clock: Clock
@@ -37,6 +40,7 @@ class ShardParts:
     topics: Topics
     unknown: UnknownRecords
     is_taken: Callable[[str], bool]
+    room: Room = field(default_factory=Room)
 
 
 class ModernGroups(Protocol):
@@ -86,8 +90,8 @@ class ModernGroups(Protocol):
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
         """Whether somebody may fetch a group's offsets; by live records."""
 
-    def is_subscribed(self, group_id: str, topic: str) -> bool:
-        """Whether a member may read a topic, so that its offsets are not to be removed."""
+    def subscribed(self, group_id: str) -> Set[str]:
+        """The topics that members may read, so that their offsets are not to be removed."""
 
     def expiry(self, group_id: str) -> Expiry | None:
         """Which offsets of a group may expire."""

@@ -25,6 +25,7 @@ from coordinator.group.modern.records import (
     tombstone,
 )
 from coordinator.group.records import UnknownRecords
+from coordinator.group.room import MEMBER_BYTES, Claim, Room
 from coordinator.journal import Journal, JournaledTable
 from coordinator.result import CoordinatorRecord
 
@@ -41,18 +42,22 @@ NO_TARGET: Final = TargetEpoch(1)
 class Codec(Generic[M, C]):
     """How one protocol writes its members and their current assignments.
 
-    The readers get the bytes with their version and return None for a version that is not known.
+    The readers get the bytes with their version and return None for a version that is not known. `size` tells
+    how much memory a member's own words take, about.
     """
 
     kinds: Kinds
     read_member: Callable[[str, bytes], M | None]
     read_current: Callable[[bytes], C | None]
+    size: Callable[[M], int] = lambda member: 0
 
 
 class ModernTables(Generic[M, C]):
     """See the module. Rows are group ids; cells of the last three tables are member ids."""
 
-    def __init__(self, journal: Journal, codec: Codec[M, C], unknown: UnknownRecords) -> None:
+    def __init__(
+        self, journal: Journal, codec: Codec[M, C], unknown: UnknownRecords, room: Room | None = None
+    ) -> None:
         self.kinds = codec.kinds
         self._codec = codec
         self._unknown = unknown
@@ -61,6 +66,8 @@ class ModernTables(Generic[M, C]):
         self.members: JournaledTable[str, str, M] = JournaledTable(journal)
         self.targets: JournaledTable[str, str, Assignment] = JournaledTable(journal)
         self.current: JournaledTable[str, str, C] = JournaledTable(journal)
+        self._room = Room() if room is None else room
+        self._claims: JournaledTable[str, str, Claim] = JournaledTable(journal)
 
     def exists(self, group_id: str) -> bool:
         """Whether there is such a group, live."""
@@ -100,6 +107,12 @@ class ModernTables(Generic[M, C]):
         """The live target of a member; empty where it has none."""
         return self.targets.get(group_id, member_id) or NOTHING
 
+    def has_room(self, before: M | None, member: M) -> bool:
+        """Whether there is memory for a member as it is now."""
+        size = self._codec.size
+        grown = size(member) - (-MEMBER_BYTES if before is None else size(before))
+        return self._room.has(grown)
+
     def replay(self, kind: int, key: bytes, value: bytes | None) -> None:
         """Apply a record of one of `kinds.common`. Raises MalformedMessage."""
         kinds = self.kinds
@@ -120,6 +133,11 @@ class ModernTables(Generic[M, C]):
         if kind == kinds.member:
             member = None if value is None else self._codec.read_member(member_id, value)
             self._set(self.members, group_id, member_id, member, kind, value)
+            if member is not None:
+                claim = Claim(self._room, MEMBER_BYTES + self._codec.size(member))
+                self._claims.put(group_id, member_id, claim)
+            elif value is None:
+                self._claims.remove(group_id, member_id)
         elif kind == kinds.target:
             target = None if value is None else read_target(kinds, value)
             self._set(self.targets, group_id, member_id, target, kind, value)

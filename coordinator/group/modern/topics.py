@@ -19,8 +19,8 @@ _COUNT = Struct(">i")
 
 def known_topics(topics: Topics, names: Iterable[str]) -> dict[bytes, TopicFacts]:
     """The topics of these names that exist, by id, in the order of their names."""
-    found = (topics.topic(name) for name in sorted(dict.fromkeys(names)))
-    return {topic.topic_id: topic for topic in found if topic is not None}
+    known = {topic.name: topic for name in names if (topic := topics.topic(name)) is not None}
+    return {known[name].topic_id: known[name] for name in sorted(known)}
 
 
 def metadata_hash(topics: Topics, names: Iterable[str]) -> int:

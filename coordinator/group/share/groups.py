@@ -62,7 +62,9 @@ class ShareGroups:
         self.settings = settings
         self.assignor = SimpleAssignor()
         journal = parts.context.journal
-        self.tables: ModernTables[ShareMember, ShareCurrent] = ModernTables(journal, CODEC, parts.unknown)
+        self.tables: ModernTables[ShareMember, ShareCurrent] = ModernTables(
+            journal, CODEC, parts.unknown, parts.room
+        )
         self.states: JournaledTable[str, str, StatePartitions] = JournaledTable(journal)
         self.seen_topics: dict[str, object] = {}  # the version of topics that a group's epoch is up to
         self.settled: dict[str, tuple[object, ...]] = {}  # what a group was when nothing was left to do
@@ -175,9 +177,9 @@ class ShareGroups:
         """Whoever asks hears of no offsets, as of a group that is not there."""
         return ErrorCode.NONE
 
-    def is_subscribed(self, group_id: str, topic: str) -> bool:
+    def subscribed(self, group_id: str) -> frozenset[str]:
         """Nothing that is committed here is being read."""
-        return False
+        return frozenset()
 
     def expiry(self, group_id: str) -> Expiry | None:
         """A share group stays until it is deleted."""

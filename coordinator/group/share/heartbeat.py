@@ -16,6 +16,7 @@ from coordinator.group.modern.assignment import Assignment, to_wire
 from coordinator.group.modern.records import SHARE, GroupEpoch, TargetEpoch, group_epoch_record
 from coordinator.group.modern.target import MemberSpec, complete, may_compute, target_records
 from coordinator.group.modern.topics import known_topics, metadata_hash
+from coordinator.group.room import NO_MEMORY
 from coordinator.group.share.groups import ShareGroups
 from coordinator.group.share.members import (
     JOIN_EPOCH,
@@ -107,11 +108,25 @@ def _refusal(groups: ShareGroups, ask: Heartbeat) -> _Response | None:
             ErrorCode.GROUP_MAX_SIZE_REACHED,
             f"The share group has reached its maximum capacity of {groups.settings.max_size} members.",
         )
+    known = members.get(ask.member_id)
+    if ask.topics is not None and not tables.has_room(known, _member(ask, known)):
+        return refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, NO_MEMORY)
     if ask.epoch == JOIN_EPOCH:
         return None
-    if ask.member_id not in members:
+    if known is None:
         return _no_member(ask)
     return _fenced(ask.epoch, groups.current(group_id, ask.member_id))
+
+
+def _member(ask: Heartbeat, known: ShareMember | None) -> ShareMember:
+    """The member with what it says now; what it leaves out stays."""
+    return ShareMember(
+        ask.member_id,
+        ask.rack_id if ask.rack_id is not None or known is None else known.rack_id,
+        ask.client_id,
+        ask.client_host,
+        ask.topics if ask.topics is not None else _topics_of(known),
+    )
 
 
 def _no_member(ask: Heartbeat) -> _Response:
@@ -157,13 +172,7 @@ class _Round:
         self.tables, self.topics = groups.tables, groups.parts.topics
         self.records: list[CoordinatorRecord] = []
         known = self.tables.members.get(ask.group_id, ask.member_id)
-        self.member = ShareMember(
-            ask.member_id,
-            ask.rack_id if ask.rack_id is not None or known is None else known.rack_id,
-            ask.client_id,
-            ask.client_host,
-            ask.topics if ask.topics is not None else _topics_of(known),
-        )
+        self.member = _member(ask, known)
         self.is_changed = known != self.member
         self.is_subscription_changed = self.member.topics != _topics_of(known)
         self.epoch = self.tables.epoch(self.group_id)

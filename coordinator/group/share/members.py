@@ -11,6 +11,7 @@ from typing import Final
 from coordinator.group.modern.assignment import Assignment, from_wire, to_wire
 from coordinator.group.modern.records import SHARE, read_value, record
 from coordinator.group.modern.tables import Codec
+from coordinator.group.room import names_size
 from coordinator.result import CoordinatorRecord
 from protocol import messages as m
 
@@ -83,4 +84,4 @@ def read_current(value: bytes) -> ShareCurrent | None:
     return ShareCurrent(read.member_epoch, read.previous_member_epoch, from_wire(read.assigned_partitions))
 
 
-CODEC: Final = Codec(SHARE, read_member, read_current)
+CODEC: Final = Codec(SHARE, read_member, read_current, lambda member: names_size(member.topics))

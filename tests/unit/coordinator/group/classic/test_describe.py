@@ -8,9 +8,9 @@ from coordinator.group.classic.describe import (
     delete_error,
     described,
     described_absent,
-    is_subscribed,
     listed,
     offset_delete_error,
+    read_topics,
     subscribed_topics,
     topics_of_subscription,
 )
@@ -127,20 +127,19 @@ def test_bytes_that_are_no_subscription(metadata: bytes) -> None:
 def test_a_group_is_subscribed_to_what_any_member_names() -> None:
     group = consumers(subscription("one"), subscription("two", "three", version=3))
     assert subscribed_topics(group) == {"one", "two", "three"}
-    assert is_subscribed(group, "three")
-    assert not is_subscribed(group, "four")
+    assert read_topics(group) == {"one", "two", "three"}
 
 
 def test_one_unreadable_subscription_counts_as_all_topics() -> None:
     group = consumers(subscription("one"), b"junk")
     assert subscribed_topics(group) is None
-    assert is_subscribed(group, "anything")
+    assert read_topics(group) is None
 
 
 def test_other_types_and_empty_groups_subscribe_to_nothing() -> None:
     group = consumers(subscription("one"), protocol_type="connect")
     assert subscribed_topics(group) is None
-    assert not is_subscribed(group, "one")
+    assert read_topics(group) == frozenset()
     play = Play()
     play.do_join("a")
-    assert not is_subscribed(play.existing(), "one")
+    assert read_topics(play.existing()) == frozenset()
