@@ -6,6 +6,11 @@ whole; internal topics hold small ones.
 
 Control batches count: an end marker decides about the records of its producer's transaction. Records of
 magic 0 and 1 come from brokers older than transactions and are read too.
+
+Bytes that are not those that were written end the load: state that is wrong, or has a hole, would be worse
+than none. A record that does not parse although its batch is whole was written as it is, by somebody who is
+no coordinator (clients called "__admin_client" may), and so was a batch that no request could fill. They have
+no effect, or anybody could take a partition's keys from everybody for good.
 """
 
 from __future__ import annotations
@@ -15,11 +20,11 @@ from collections.abc import Callable, Iterator
 
 from coordinator.ports import PartitionReader
 from coordinator.shard import NOT_TRANSACTIONAL, Shard
-from protocol.errors import ErrorCode, InvalidRecords
-from protocol.records.batch import HEADER_SIZE, MAGIC_AT, BatchHeader, batches, read_header
+from protocol.errors import ErrorCode, InvalidRecords, MalformedMessage, ProtocolViolation
+from protocol.records.batch import ATTRIBUTES_AT, HEADER_SIZE, MAGIC_AT, BatchHeader, batches, read_header
 from protocol.records.compression import decompress
 from protocol.records.control import ABORT, COMMIT, read_end_marker
-from protocol.records.crc import Buffer
+from protocol.records.crc import Buffer, crc32c
 from protocol.records.legacy import legacy_records
 from protocol.records.varints import BadVarint, read_varint
 
@@ -30,17 +35,21 @@ LOAD_BUFFER_BYTES = 5 * 1024 * 1024
 
 
 class Replay:
-    """Feeds batches to a shard. `next_offset` is where reading goes on, `records` counts what was applied."""
+    """Feeds batches to a shard. `next_offset` is where reading goes on, `records` counts what was applied,
+    `skipped` what did not parse; `reason` is that of the first one.
+    """
 
     def __init__(self, shard: Shard, next_offset: int) -> None:
         self.shard = shard
         self.next_offset = next_offset
         self.records = 0
+        self.skipped = 0
+        self.reason = ""
 
     def steps(self, batches_read: Buffer) -> Iterator[None]:
         """Apply whole batches; each `next` does a bounded piece of the work.
 
-        Raises InvalidRecords or MalformedMessage where bytes do not parse.
+        Raises InvalidRecords where bytes are not what was written.
         """
         records = read = 0
         for at, size in batches(batches_read):
@@ -48,11 +57,16 @@ class Replay:
             if batches_read[at + MAGIC_AT] < 2:
                 for record in legacy_records(batches_read, at):
                     if record.offset >= self.next_offset and record.key is not None:
-                        self.shard.replay(record.key, record.value, record.offset, NOT_TRANSACTIONAL)
+                        self._apply(record.key, record.value, record.offset)
                         records += 1
                     self.next_offset = max(self.next_offset, record.offset + 1)
             else:
                 head = read_header(batches_read, at)
+                if head.crc != crc32c(memoryview(batches_read)[at + ATTRIBUTES_AT : at + size]):
+                    raise InvalidRecords(
+                        ErrorCode.CORRUPT_MESSAGE,
+                        f"The batch at offset {head.base_offset} is damaged, its checksum is another",
+                    )
                 if head.is_control:
                     self._apply_marker(batches_read, at, head)
                 else:
@@ -79,9 +93,15 @@ class Replay:
     def _apply_batch(self, buf: Buffer, at: int, head: BatchHeader) -> Iterator[int]:
         """Apply the records at or after `next_offset`; yields how many were walked since the last time."""
         section: Buffer = memoryview(buf)[at + HEADER_SIZE : at + head.size]
-        data = decompress(head.codec, section) if head.codec else bytes(section)
+        try:
+            data = decompress(head.codec, section) if head.codec else bytes(section)
+        except InvalidRecords as error:
+            if error.error is not ErrorCode.MESSAGE_TOO_LARGE:
+                raise
+            self._skip(head.base_offset, error, head.record_count)
+            return
         producer_id = head.producer_id if head.is_transactional else NOT_TRANSACTIONAL
-        replay, first, base = self.shard.replay, self.next_offset, head.base_offset
+        replay, skip, first, base = self.shard.replay, self._skip, self.next_offset, head.base_offset
         pos, left = 0, head.record_count
         try:
             while left > 0:
@@ -89,11 +109,24 @@ class Replay:
                 for _ in range(turn):
                     pos, delta, key, value = read_fields(data, pos)
                     if key is not None and base + delta >= first:
-                        replay(key, value, base + delta, producer_id)
+                        try:
+                            replay(key, value, base + delta, producer_id)
+                        except MalformedMessage as error:
+                            skip(base + delta, error)
                 left -= turn
                 yield turn
         except (BadVarint, IndexError) as error:
             raise InvalidRecords(ErrorCode.CORRUPT_MESSAGE, f"A record does not parse: {error}") from None
+
+    def _apply(self, key: bytes, value: bytes | None, offset: int) -> None:
+        try:
+            self.shard.replay(key, value, offset, NOT_TRANSACTIONAL)
+        except MalformedMessage as error:
+            self._skip(offset, error)
+
+    def _skip(self, offset: int, error: ProtocolViolation | InvalidRecords, count: int = 1) -> None:
+        self.skipped += count
+        self.reason = self.reason or f"the first at offset {offset}: {error}"
 
 
 def read_fields(data: bytes, at: int) -> tuple[int, int, bytes | None, bytes | None]:
@@ -150,7 +183,7 @@ async def load(
 ) -> Replay | None:
     """Replay a partition into a shard; None when it was no longer wanted half-way.
 
-    Raises ReadFailed, InvalidRecords or MalformedMessage.
+    Raises ReadFailed or InvalidRecords.
     """
     offset, end_offset = reader.bounds(partition)
     replay = Replay(shard, offset)

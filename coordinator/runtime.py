@@ -321,10 +321,11 @@ class CoordinatorRuntime(Generic[S]):
 
         try:
             replayed = await load(self._reader, partition, owned.shard, still_wanted, self._load_buffer_bytes)
-        except (ReadFailed, InvalidRecords, ProtocolViolation) as error:
+        except Exception as error:
+            foreseen = isinstance(error, ReadFailed | InvalidRecords | ProtocolViolation)
             _log.error(
                 "%s-%d can't be loaded, its keys have no coordinator until the next election: %s",
-                self.topic, partition, error,
+                self.topic, partition, error, exc_info=None if foreseen else error,
             )  # fmt: skip
             if still_wanted():
                 self._let_go(owned, State.FAILED)
@@ -336,6 +337,11 @@ class CoordinatorRuntime(Generic[S]):
         owned.context.journal.recording = True
         owned.shard.on_loaded(self._clock.now_ms())
         _log.info("%s-%d is loaded: %d records", self.topic, partition, replayed.records)
+        if replayed.skipped:
+            _log.warning(
+                "%s-%d has %d records that no coordinator wrote; they have no effect; %s",
+                self.topic, partition, replayed.skipped, replayed.reason,
+            )  # fmt: skip
 
     def _let_go(self, owned: OwnedPartition[S], state: State) -> None:
         owned.state = state

@@ -76,7 +76,9 @@ def load_group(
         protocol_name=value.protocol,
     )
     for stored in members:
-        group.add(_member(stored, value.protocol or ""))
+        repeated = stored.member_id in group.members or stored.group_instance_id in group.static_ids
+        if not repeated:  # which no coordinator writes
+            group.add(_member(stored, value.protocol or ""))
     group.leader_id = value.leader if value.leader in group.members else None
     return group
 

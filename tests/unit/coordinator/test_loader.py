@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from coordinator.loader import RECORDS_PER_TURN, Replay, load, read_fields
-from protocol.errors import InvalidRecords
+from protocol.errors import InvalidRecords, MalformedMessage
 from protocol.records.batch import HEADER_SIZE, Record, records
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_marker
@@ -113,6 +113,32 @@ def test_records_that_do_not_parse_end_the_load(cut: int) -> None:
     data[8:12] = (len(data) - 12).to_bytes(4, "big")
     with pytest.raises(InvalidRecords):
         replayed(bytes(data))
+
+
+@pytest.mark.parametrize("at", [21, 60, -1])
+def test_bytes_that_are_not_what_was_written_end_the_load(at: int) -> None:
+    data = bytearray(batch(0, b"value"))
+    data[at] ^= 1
+    with pytest.raises(InvalidRecords, match="offset 0 is damaged"):
+        replayed(bytes(data))
+
+
+class Picky(Recorder):
+    def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
+        if value == b"junk":
+            raise MalformedMessage("junk")
+        super().replay(key, value, offset, producer_id)
+
+
+def test_whole_records_that_mean_nothing_are_passed_over() -> None:
+    shard = Picky()
+    replay = Replay(shard, 0)
+    data = batch(0, b"a", b"junk", b"b") + batch(3, bytes(40 << 20), codec=1) + batch(4, b"junk", b"c")
+    for _ in replay.steps(bytes(data)):
+        pass
+    assert [entry[2] for entry in shard.seen] == [0, 2, 5]
+    assert (replay.skipped, replay.next_offset) == (3, 6)
+    assert replay.reason == "the first at offset 1: junk"
 
 
 def test_a_load_reads_on_until_the_end() -> None:

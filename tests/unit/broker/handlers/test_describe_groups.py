@@ -33,6 +33,12 @@ def test_one_that_is_there_and_one_that_is_not(broker: HandlerBroker, version: i
     assert absent.error_message == ("Group absent not found." if version >= 6 else None)
 
 
+def test_a_name_that_is_repeated_is_told_once(broker: HandlerBroker) -> None:
+    settle(broker)
+    answer = broker.call(m.DescribeGroupsRequest(groups=[GROUP, "absent", GROUP, "absent"]), 5)
+    assert [group.group_id for group in answer.groups] == [GROUP, "absent"]
+
+
 @pytest.mark.parametrize("version", range(3, 7))
 def test_operations_are_told_when_asked_for(broker: HandlerBroker, version: int) -> None:
     settle(broker)

@@ -78,6 +78,19 @@ def test_many_groups(broker: HandlerBroker, version: int, require_stable: bool) 
     assert asked(broker, version).groups == []
 
 
+def test_what_is_asked_for_again_and_again_is_not_told_each_time(broker: HandlerBroker) -> None:
+    answer = asked(broker, 8, *[GROUP] * 500)
+    assert [group.error_code for group in answer.groups] == [0] * 10 + [ErrorCode.INVALID_REQUEST] * 490
+    topics = [Fetch.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0] * 500)] * 10
+    [topic] = broker.call(Fetch(group_id=GROUP, topics=topics), 7).topics
+    assert [each.committed_offset for each in topic.partitions] == [7]
+    wanted = Fetch.OffsetFetchRequestGroup(
+        group_id=GROUP, topics=[Fetch.OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0] * 500)]
+    )
+    [group] = broker.call(Fetch(groups=[wanted]), 9).groups
+    assert len(group.topics[0].partitions) == 1
+
+
 def test_version_10_names_topics_by_id(broker: HandlerBroker) -> None:
     topic_id, unknown = broker.ctx.image.topics[TOPIC].topic_id, b"\1" * 16
     topics = [

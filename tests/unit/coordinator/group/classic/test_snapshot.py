@@ -34,6 +34,17 @@ def value_of(**changes: object) -> m.GroupMetadataValue:
     return m.GroupMetadataValue(**(fields | changes))  # type: ignore[arg-type]
 
 
+def test_a_member_that_is_recorded_twice_is_loaded_once() -> None:
+    """No coordinator writes that; a client that may write to the topic can."""
+    value = value_of()
+    [member] = value.members
+    other = value_of().members[0]
+    other.member_id = "m2"  # with the same instance id
+    group = load_group("g", value_of(members=[member, member, other]), GroupSettings(), CountingIds())
+    assert list(group.members) == ["m1"]
+    assert group.static_ids == {"i": "m1"}
+
+
 def test_what_is_loaded_is_recorded_again() -> None:
     value = value_of()
     record = group_record(load_group("g", value, GroupSettings(), CountingIds()))

@@ -15,6 +15,7 @@ from coordinator.group.classic import events as ev
 from coordinator.group.consumer.heartbeat import Caller
 from coordinator.group.consumer.settings import ConsumerSettings
 from coordinator.group.manager import RETENTION_MS, GroupManager
+from coordinator.group.room import Room
 from coordinator.group.shard import GroupShard, ShardSettings
 from coordinator.ports import TopicFacts
 from coordinator.runtime import CoordinatorRuntime
@@ -94,6 +95,7 @@ class Play:
         }
         self.settings = ConsumerSettings(group_config=lambda group, name: self.configs[name], **settings)
         self.auto_commit = True
+        self.room = Room()
         self.starts = 0
         self.start()
 
@@ -101,7 +103,9 @@ class Play:
         """Load the log into a new runtime, as after a restart."""
         self.starts += 1
         shard_settings = ShardSettings(
-            ev.GroupSettings(initial_rebalance_delay_ms=0), topics=self.topics, consumer=self.settings
+            ev.GroupSettings(initial_rebalance_delay_ms=0, room=self.room),
+            topics=self.topics,
+            consumer=self.settings,
         )
 
         def make(context: Any) -> GroupShard:
