@@ -322,13 +322,14 @@ class CoordinatorRuntime(Generic[S]):
         try:
             replayed = await load(self._reader, partition, owned.shard, still_wanted, self._load_buffer_bytes)
         except Exception as error:
-            foreseen = isinstance(error, ReadFailed | InvalidRecords | ProtocolViolation)
             _log.error(
                 "%s-%d can't be loaded, its keys have no coordinator until the next election: %s",
-                self.topic, partition, error, exc_info=None if foreseen else error,
+                self.topic, partition, error,
             )  # fmt: skip
             if still_wanted():
                 self._let_go(owned, State.FAILED)
+            if not isinstance(error, ReadFailed | InvalidRecords | ProtocolViolation):
+                raise
             return
         if replayed is None or not still_wanted():
             return

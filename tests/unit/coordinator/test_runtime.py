@@ -235,6 +235,26 @@ def test_a_failed_load_answers_not_coordinator_until_the_next_election(
     assert coordinator.runtime.state(0) is State.ACTIVE
 
 
+def test_a_failure_that_nobody_foresaw_is_a_failed_load_too(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told with its trace by who runs the load; the partition does not stay loading for ever."""
+    first = Coordinator()
+    first.commit("g", 5)
+    coordinator = Coordinator(first.topic, load=False)
+
+    def broken(*_: object) -> None:
+        raise KeyError("a state machine that does not know its own state")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OffsetShard, "replay", broken)
+        with pytest.raises(KeyError):
+            coordinator.load(3)
+    assert coordinator.runtime.state(0) is State.FAILED
+    assert "can't be loaded" in caplog.text
+    assert error_of(coordinator) is E.NOT_COORDINATOR
+
+
 def test_read_all_skips_what_is_not_served_and_refuses_while_loading() -> None:
     coordinator = Coordinator()
     assert coordinator.runtime.read_all(lambda shard: shard.context.partition) == [0]
