@@ -321,16 +321,12 @@ class CoordinatorRuntime(Generic[S]):
 
         try:
             replayed = await load(self._reader, partition, owned.shard, still_wanted, self._load_buffer_bytes)
-        except Exception as error:
-            _log.error(
-                "%s-%d can't be loaded, its keys have no coordinator until the next election: %s",
-                self.topic, partition, error,
-            )  # fmt: skip
-            if still_wanted():
-                self._let_go(owned, State.FAILED)
-            if not isinstance(error, ReadFailed | InvalidRecords | ProtocolViolation):
-                raise
+        except (ReadFailed, InvalidRecords, ProtocolViolation) as error:
+            self._load_failed(partition, owned, error)
             return
+        except Exception as error:
+            self._load_failed(partition, owned, error)
+            raise
         if replayed is None or not still_wanted():
             return
         owned.state = State.ACTIVE
@@ -343,6 +339,14 @@ class CoordinatorRuntime(Generic[S]):
                 "%s-%d has %d records that no coordinator wrote; they have no effect; %s",
                 self.topic, partition, replayed.skipped, replayed.reason,
             )  # fmt: skip
+
+    def _load_failed(self, partition: int, owned: OwnedPartition[S], error: Exception) -> None:
+        _log.error(
+            "%s-%d can't be loaded, its keys have no coordinator until the next election: %s",
+            self.topic, partition, error,
+        )  # fmt: skip
+        if owned.state is State.LOADING:
+            self._let_go(owned, State.FAILED)
 
     def _let_go(self, owned: OwnedPartition[S], state: State) -> None:
         owned.state = state
