@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from coordinator.group.share.requests import ShareRequests
 
 NOT_KNOWN: Final = -1
+LAG_MAX: Final = (1 << 63) - 1  # any number may have been altered to be the start
 
 _Asked = m.DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 _Group = m.DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
@@ -111,5 +112,6 @@ def _row(requests: ShareRequests, topic: str, index: int, summary: Summary) -> _
     latest = requests.latest_offset(topic, index)
     if isinstance(latest, ErrorCode):
         return _Partition(partition_index=index, error_code=latest, error_message=latest.message)
-    row.lag = latest - summary.start_offset - summary.complete_count
+    lag = latest - summary.start_offset - summary.complete_count
+    row.lag = max(min(lag, LAG_MAX), -LAG_MAX)
     return row

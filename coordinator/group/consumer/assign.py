@@ -7,15 +7,16 @@ The assignor is the one that most members name, the broker's default where none 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Set
+from collections.abc import Iterable
 
 from coordinator.group.consumer.change import GroupChange
 from coordinator.group.consumer.environment import Environment
 from coordinator.group.consumer.errors import Refused
-from coordinator.group.consumer.subscriptions import subscribed_topics, topics_of
+from coordinator.group.consumer.subscriptions import subscribed_regexes
+from coordinator.group.consumer.tables import NOT_RESOLVED
 from coordinator.group.modern.records import GroupEpoch, TargetEpoch
 from coordinator.group.modern.target import AssignorFailed, MemberSpec, complete, may_compute
-from coordinator.group.modern.topics import known_topics, metadata_hash
+from coordinator.group.modern.topics import existing_names, known_topics, metadata_hash
 from protocol.errors import ErrorCode
 
 _log = logging.getLogger(__name__)
@@ -29,8 +30,7 @@ def update_epoch(env: Environment, change: GroupChange, *, bump: bool) -> None:
     group_id = change.group_id
     if not bump and group_id in env.seen and env.seen[group_id] is version:
         return
-    names = subscribed_topics(change.members.values(), change.regexes)
-    topics_hash = metadata_hash(env.topics, names)
+    topics_hash = metadata_hash(env.topics, _existing(env, change))
     if bump or topics_hash != change.epoch.metadata_hash:
         change.put_epoch(GroupEpoch(change.epoch.epoch + 1, topics_hash))
     env.seen[group_id] = version
@@ -63,16 +63,20 @@ def update_target(env: Environment, change: GroupChange) -> None:
     now_ms = env.now_ms()
     if not may_compute(change.target_epoch, interval_ms, now_ms):
         return
-    topics = known_topics(env.topics, subscribed_topics(change.members.values(), change.regexes))
+    topics = known_topics(env.topics, _existing(env, change))
     partitions = {topic_id: range(topic.partition_count) for topic_id, topic in topics.items()}
     by_name = {topic.name: topic_id for topic_id, topic in topics.items()}
+    names = frozenset(by_name)
     ids: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
     specs: dict[str, MemberSpec] = {}
     for member_id, member in change.members.items():
         subscription = (member.topics, member.regex)
         topic_ids = ids.get(subscription)
         if topic_ids is None:
-            topic_ids = ids[subscription] = _ids_of(topics_of(member, change.regexes), by_name)
+            its = names.intersection(member.topics)
+            if member.regex:
+                its |= names & change.regexes.get(member.regex, NOT_RESOLVED).topics
+            topic_ids = ids[subscription] = frozenset(map(by_name.__getitem__, its))
         specs[member_id] = MemberSpec(topic_ids, change.target(member_id), member.instance_id, member.rack)
     name = preferred_assignor(env, change)
     try:
@@ -84,7 +88,9 @@ def update_target(env: Environment, change: GroupChange) -> None:
     change.put_targets(TargetEpoch(change.epoch.epoch, now_ms), complete(assigned, specs))
 
 
-def _ids_of(names: Set[str], known: Mapping[str, bytes]) -> frozenset[bytes]:
-    """The ids of those that are known, by the shorter way: who names 40,000 topics means few that exist."""
-    found = (known.keys() & names) if len(known) < len(names) else (name for name in names if name in known)
-    return frozenset(known[name] for name in found)
+def _existing(env: Environment, change: GroupChange) -> set[str]:
+    """The topics that any member subscribes to, as far as they exist."""
+    members, regexes = change.members.values(), change.regexes
+    subscriptions: list[Iterable[str]] = list(dict.fromkeys(member.topics for member in members))
+    subscriptions += [regexes.get(regex, NOT_RESOLVED).topics for regex in subscribed_regexes(members)]
+    return existing_names(env.topics, subscriptions)

@@ -17,6 +17,17 @@ NO_TOPICS_HASH = 0
 _COUNT = Struct(">i")
 
 
+def existing_names(topics: Topics, subscriptions: Iterable[Iterable[str]]) -> set[str]:
+    """The names in any of these that exist. What members subscribe to may be 40,000 names each, of topics
+    that are not there: those are never gone through one by one.
+    """
+    known = frozenset(topics.names())
+    found: set[str] = set()
+    for names in subscriptions:
+        found |= known.intersection(names)
+    return found
+
+
 def known_topics(topics: Topics, names: Iterable[str]) -> dict[bytes, TopicFacts]:
     """The topics of these names that exist, by id, in the order of their names."""
     known = {topic.name: topic for name in names if (topic := topics.topic(name)) is not None}

@@ -23,7 +23,7 @@ from coordinator.group.modern.records import (
 )
 from coordinator.group.modern.sessions import Sessions
 from coordinator.group.modern.tables import ONLY, ModernTables
-from coordinator.group.modern.topics import metadata_hash
+from coordinator.group.modern.topics import existing_names, metadata_hash
 from coordinator.group.offset_expiry import Expiry
 from coordinator.group.share.assignor import SimpleAssignor
 from coordinator.group.share.members import CODEC, NEW, ShareCurrent, ShareMember
@@ -200,7 +200,7 @@ class ShareGroups:
         """Records that take a member out and have the others assigned anew."""
         tables = self.tables
         others = [each for each in tables.members.row(group_id).values() if each.member_id != member_id]
-        names = {name for each in others for name in each.topics}
+        names = existing_names(self.parts.topics, [each.topics for each in others])
         epoch = GroupEpoch(tables.epoch(group_id).epoch + 1, metadata_hash(self.parts.topics, names))
         records = tables.member_tombstones(group_id, member_id)
         records.append(group_epoch_record(SHARE, group_id, epoch))

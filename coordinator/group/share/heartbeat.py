@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from coordinator.group.modern.assignment import Assignment, to_wire
 from coordinator.group.modern.records import SHARE, GroupEpoch, TargetEpoch, group_epoch_record
 from coordinator.group.modern.target import MemberSpec, complete, may_compute, target_records
-from coordinator.group.modern.topics import known_topics, metadata_hash
+from coordinator.group.modern.topics import existing_names, known_topics, metadata_hash
 from coordinator.group.room import NO_MEMORY
 from coordinator.group.share.groups import ShareGroups
 from coordinator.group.share.members import (
@@ -224,7 +224,9 @@ class _Round:
         return {**self.tables.members.row(self.group_id), self.member.member_id: self.member}
 
     def _names(self) -> list[str]:
-        return sorted({name for member in self._members().values() for name in member.topics})
+        """Of the topics that members subscribe to and that exist."""
+        members = self._members().values()
+        return sorted(existing_names(self.topics, [member.topics for member in members]))
 
     def _move_epoch(self) -> None:
         groups, group_id = self.groups, self.group_id
@@ -241,9 +243,10 @@ class _Round:
 
     def _has_news_of_state(self) -> bool:
         """Whether partitions have got their share state that no target has."""
-        subscribed = {
-            name for member in self.tables.members.row(self.group_id).values() for name in member.topics
-        }
+        named = frozenset(topic.name for topic in self.state.initialized.values())
+        subscribed: set[str] = set()
+        for member in self.tables.members.row(self.group_id).values():
+            subscribed |= named & member.topics
         if not subscribed:
             return False
         targets: dict[bytes, frozenset[int]] = {}

@@ -1,6 +1,6 @@
 """The hash over subscribed topics."""
 
-from coordinator.group.modern.topics import NO_TOPICS_HASH, known_topics, metadata_hash
+from coordinator.group.modern.topics import NO_TOPICS_HASH, existing_names, known_topics, metadata_hash
 from coordinator.ports import TopicFacts
 from tests.unit.coordinator.group.consumer.play import FakeTopics
 
@@ -8,6 +8,12 @@ from tests.unit.coordinator.group.consumer.play import FakeTopics
 def test_topics_that_exist_by_id_in_the_order_of_names() -> None:
     topics = FakeTopics({"b": 1, "a": 2})
     assert [each.name for each in known_topics(topics, ["b", "x", "a", "b"]).values()] == ["a", "b"]
+
+
+def test_names_of_any_subscription_that_exist() -> None:
+    topics = FakeTopics({"b": 1, "a": 2, "c": 1})
+    assert existing_names(topics, [("b", "x"), frozenset({"a", "b", "y"})]) == {"a", "b"}
+    assert existing_names(topics, []) == set()
 
 
 def test_the_hash_is_that_of_what_exists() -> None:
