@@ -7,6 +7,7 @@ groups that do not exist. Authorized operations are told only when they are aske
 from __future__ import annotations
 
 from broker.context import BrokerContext
+from broker.handlers.repeats import bounded
 from broker.handlers.request import Request
 from broker.security.operations import GROUP_OPERATIONS
 from coordinator.result import CoordinatorError
@@ -17,9 +18,9 @@ from protocol.errors import ErrorCode
 def handle(
     ctx: BrokerContext, request: Request[m.ConsumerGroupDescribeRequest]
 ) -> m.ConsumerGroupDescribeResponse:
-    """The groups in the order of the request, each once."""
+    """The groups in the order of the request; repeated ones to a bound."""
     response = m.ConsumerGroupDescribeResponse()
-    for group_id in dict.fromkeys(request.body.group_ids):
+    for group_id in bounded(request.body.group_ids):
         try:
             group = ctx.groups.manager().consumer_describe(group_id)
         except CoordinatorError as refused:

@@ -7,6 +7,7 @@ it is one in state Dead.
 from __future__ import annotations
 
 from broker.context import BrokerContext
+from broker.handlers.repeats import bounded
 from broker.handlers.request import Request
 from broker.security.operations import GROUP_OPERATIONS
 from coordinator.result import CoordinatorError
@@ -17,8 +18,8 @@ _Group = m.DescribeGroupsResponse.DescribedGroup
 
 
 def handle(ctx: BrokerContext, request: Request[m.DescribeGroupsRequest]) -> m.DescribeGroupsResponse:
-    """One answer for each group that is asked for; a name that is repeated is told once."""
-    described = [_describe(ctx, name, request.version) for name in dict.fromkeys(request.body.groups)]
+    """One answer for each group that is asked for; a name that is repeated is told again, to a bound."""
+    described = [_describe(ctx, name, request.version) for name in bounded(request.body.groups)]
     if request.body.include_authorized_operations:
         for group in described:
             if group.error_code == ErrorCode.NONE:

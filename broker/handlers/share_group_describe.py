@@ -7,6 +7,7 @@ when they are asked for.
 from __future__ import annotations
 
 from broker.context import BrokerContext
+from broker.handlers.repeats import bounded
 from broker.handlers.request import Request
 from broker.handlers.share_groups import share_requests
 from broker.security.operations import GROUP_OPERATIONS
@@ -16,10 +17,10 @@ from protocol.errors import ErrorCode
 
 
 def handle(ctx: BrokerContext, request: Request[m.ShareGroupDescribeRequest]) -> m.ShareGroupDescribeResponse:
-    """The groups in the order of the request, each once."""
+    """The groups in the order of the request; repeated ones to a bound."""
     requests = share_requests(ctx)
     response = m.ShareGroupDescribeResponse()
-    for group_id in dict.fromkeys(request.body.group_ids):
+    for group_id in bounded(request.body.group_ids):
         if requests is None:
             group = described_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, None)
         else:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.handlers.repeats import REPEATS_MAX
 from broker.security.operations import GROUP_OPERATIONS, NOT_ASKED
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -33,10 +34,12 @@ def test_one_that_is_there_and_one_that_is_not(broker: HandlerBroker, version: i
     assert absent.error_message == ("Group absent not found." if version >= 6 else None)
 
 
-def test_a_name_that_is_repeated_is_told_once(broker: HandlerBroker) -> None:
+def test_a_name_that_is_repeated_is_told_again_to_a_bound(broker: HandlerBroker) -> None:
     settle(broker)
     answer = broker.call(m.DescribeGroupsRequest(groups=[GROUP, "absent", GROUP, "absent"]), 5)
-    assert [group.group_id for group in answer.groups] == [GROUP, "absent"]
+    assert [group.group_id for group in answer.groups] == [GROUP, "absent", GROUP, "absent"]
+    answer = broker.call(m.DescribeGroupsRequest(groups=[GROUP] * 1000), 5)
+    assert [group.group_id for group in answer.groups] == [GROUP] * REPEATS_MAX
 
 
 @pytest.mark.parametrize("version", range(3, 7))
