@@ -211,7 +211,7 @@ def test_our_console_consumer_shares_a_group_with_another_client(option, strateg
             "partition.assignment.strategy": strategy,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": 6000,
+            "session.timeout.ms": 30_000,
         }
     )
     other.subscribe([topic])
