@@ -1,9 +1,10 @@
 """Opening a partition directory: leftovers, segments, and what a crash left behind.
 
-After a clean stop nothing is read but the end of the active segment. After anything else the segments from
-the one that holds the recovery point on are read wholly: every CRC is checked, both indexes, the leader
-epochs and the producers are rebuilt, and the log is cut at the first batch that is torn or wrong; segments
-behind the cut go. Files below the recovery point are trusted, as Kafka trusts them.
+After a clean stop nothing is read but the end of the active segment; where that is no batch any more, it is
+read as after a crash. After anything else the segments from the one that holds the recovery point on are read
+wholly: every CRC is checked, both indexes, the leader epochs and the producers are rebuilt, and the log is
+cut at the first batch that is torn or wrong; segments behind the cut go. Files below the recovery point are
+trusted, as Kafka trusts them.
 """
 
 from __future__ import annotations
@@ -45,9 +46,15 @@ def load_log(log: PartitionLog, *, clean: bool, recovery_point: int, log_start: 
     if clean and not local.segments.active.has_sound_index():
         logger.warning("%s: its index is damaged and made anew", local.segments.active.path(names.LOG))
         incomplete.append(local.segments.active)
+    end = 0
+    if clean and not incomplete:
+        try:
+            end = local.segments.active.find_end_offset()
+        except CorruptLog as error:
+            logger.warning("%s was whole when it was closed: %s", local.segments.active.path(names.LOG), error)
+            incomplete.append(local.segments.active)
     untouched = clean and not incomplete and local.segments.active.base_offset in indexed
     if clean and not incomplete:
-        end = local.segments.active.find_end_offset()
         local.recovery_point = end
         local.mark_known()
     else:

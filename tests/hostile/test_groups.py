@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -26,17 +26,30 @@ from tests.hostile.groups import (
 from tests.hostile.victim import MIB, NORMAL_CLIENT_S, STRANGER_BYTES, Victim
 from tests.support.waiting import wait_until
 
-NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
+SETTINGS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000"}
 NAMES = [f"a-topic-that-is-not-there-{number}" for number in range(20_000)]
 
 
-@pytest.fixture
-def victim() -> Iterator[Victim]:
-    with Victim(NO_DELAY) as started:
+@contextmanager
+def attacked() -> Iterator[Victim]:
+    with Victim(SETTINGS) as started:
         with_groups(started)
         yield started
         assert started.serves()
         assert not [line for line in started.lines() if "Traceback" in line or " ERROR " in line]
+
+
+@pytest.fixture
+def victim() -> Iterator[Victim]:
+    with attacked() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Victim]:
+    """For attacks that leave nothing behind."""
+    with attacked() as started:
+        yield started
 
 
 # -- much from little: one thing that is there, asked for again and again
@@ -44,62 +57,68 @@ def victim() -> Iterator[Victim]:
 
 def offsets_many_times(victim: Victim) -> tuple[bytes, int]:
     with victim.wire() as wire:
-        assert commit(wire, "g", dict.fromkeys(range(100), 7), "m" * 4000) == [0] * 100
+        assert commit(wire, "offsets-many-times", dict.fromkeys(range(100), 7), "m" * 4000) == [0] * 100
     request = m.OffsetFetchRequest
-    group = request.OffsetFetchRequestGroup(group_id="g", topics=None)
+    group = request.OffsetFetchRequestGroup(group_id="offsets-many-times", topics=None)
     return request_frame(request(groups=[group] * 20_000), 8), 8 * MIB
 
 
 def partitions_many_times(victim: Victim) -> tuple[bytes, int]:
     with victim.wire() as wire:
-        assert commit(wire, "g", {0: 7}, "m" * 4000) == [0]
+        assert commit(wire, "partitions-many-times", {0: 7}, "m" * 4000) == [0]
     request = m.OffsetFetchRequest
     topic = request.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0] * 90_000)
-    return request_frame(request(group_id="g", topics=[topic]), 7), MIB
+    return request_frame(request(group_id="partitions-many-times", topics=[topic]), 7), MIB
 
 
 def deleted_many_times(victim: Victim) -> tuple[bytes, int]:
     with victim.wire() as wire:
-        join_and_sync(wire, "g", subscription(NAMES))
+        join_and_sync(wire, "deleted-many-times", subscription(NAMES))
     request = m.OffsetDeleteRequest
     partition = request.OffsetDeleteRequestPartition(partition_index=0)
     topic = request.OffsetDeleteRequestTopic(name=TOPIC, partitions=[partition] * 50_000)
-    return request_frame(request(group_id="g", topics=[topic]), 0), MIB
+    return request_frame(request(group_id="deleted-many-times", topics=[topic]), 0), MIB
 
 
 def deleted_many_times_by_name(victim: Victim) -> tuple[bytes, int]:
     with victim.wire() as wire:
-        assert wire.send(beating("g", "a", NAMES), 1).error_code == 0
+        assert wire.send(beating("deleted-many-times-by-name", "a", NAMES), 1).error_code == 0
     request = m.OffsetDeleteRequest
     partition = request.OffsetDeleteRequestPartition(partition_index=0)
     topics = [request.OffsetDeleteRequestTopic(name=TOPIC, partitions=[partition])] * 30_000
-    return request_frame(request(group_id="g", topics=topics), 0), MIB
+    return request_frame(request(group_id="deleted-many-times-by-name", topics=topics), 0), MIB
 
 
 def described_many_times(victim: Victim) -> tuple[bytes, int]:
     with victim.wire() as wire:
-        join_and_sync(wire, "g", b"m" * 500_000, b"a" * 400_000)
-    return request_frame(m.DescribeGroupsRequest(groups=["g"] * 20_000), 5), 2 * MIB
+        join_and_sync(wire, "described-many-times", b"m" * 500_000, b"a" * 400_000)
+    return request_frame(m.DescribeGroupsRequest(groups=["described-many-times"] * 20_000), 5), 2 * MIB
 
 
 def consumers_described_many_times(victim: Victim) -> tuple[bytes, int]:
     with victim.wire() as wire:
-        assert wire.send(beating("g", "a", NAMES), 1).error_code == 0
-    return request_frame(m.ConsumerGroupDescribeRequest(group_ids=["g"] * 20_000), 1), 2 * MIB
+        assert wire.send(beating("consumers-described-many-times", "a", NAMES), 1).error_code == 0
+    return request_frame(
+        m.ConsumerGroupDescribeRequest(group_ids=["consumers-described-many-times"] * 20_000), 1
+    ), 2 * MIB
 
 
 def sharers_described_many_times(victim: Victim) -> tuple[bytes, int]:
     with victim.wire() as wire:
-        request = m.ShareGroupHeartbeatRequest(group_id="g", member_id="a", subscribed_topic_names=NAMES)
+        request = m.ShareGroupHeartbeatRequest(
+            group_id="sharers-described-many-times", member_id="a", subscribed_topic_names=NAMES
+        )
         assert wire.send(request, 1).error_code == 0
-    return request_frame(m.ShareGroupDescribeRequest(group_ids=["g"] * 20_000), 1), 2 * MIB
+    return request_frame(
+        m.ShareGroupDescribeRequest(group_ids=["sharers-described-many-times"] * 20_000), 1
+    ), 2 * MIB
 
 
 def share_offsets_many_times(victim: Victim) -> tuple[bytes, int]:
     request = m.DescribeShareGroupOffsetsRequest
     topic = request.DescribeShareGroupOffsetsRequestTopic
     topics = [topic(topic_name=TOPIC, partitions=list(range(half, half + 20_000))) for half in (0, 20_000)]
-    group = request.DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=topics)
+    group = request.DescribeShareGroupOffsetsRequestGroup(group_id="share-offsets-many-times", topics=topics)
     return request_frame(request(groups=[group]), 1), 8 * MIB
 
 
@@ -129,11 +148,11 @@ def deleted_ones(victim: Victim) -> tuple[bytes, int]:
     ],
 )
 def test_one_request_that_asks_for_very_much(
-    victim: Victim, attack: Callable[[Victim], tuple[bytes, int]]
+    shared: Victim, attack: Callable[[Victim], tuple[bytes, int]]
 ) -> None:
-    data, answer_bytes = attack(victim)
-    with victim.normal_client() as client, victim.memory() as memory:
-        size = ask(victim, data)
+    data, answer_bytes = attack(shared)
+    with shared.normal_client() as client, shared.memory() as memory:
+        size = ask(shared, data)
     assert size is not None
     assert size < answer_bytes
     assert (client.errors, client.worst_s < NORMAL_CLIENT_S) == (0, True), client
@@ -181,7 +200,7 @@ def test_ids_that_nobody_uses_are_forgotten_and_have_an_end(victim: Victim) -> N
         codes = []
         for first in range(0, 4000, 10):
             frames = [
-                request_frame(joining(f"g-{number}", [("range", b"")]), 4, name)
+                request_frame(joining(f"g-{number}", [("range", b"")], session_ms=4000), 4, name)
                 for number in range(first, first + 10)
             ]
             wire.write(b"".join(frames))
@@ -258,26 +277,26 @@ REGEXES = {
 }
 
 
-def test_regular_expressions_that_take_for_ever_elsewhere(victim: Victim) -> None:
-    with victim.normal_client() as client, victim.memory() as memory, victim.wire() as wire:
+def test_regular_expressions_that_take_for_ever_elsewhere(shared: Victim) -> None:
+    with shared.normal_client() as client, shared.memory() as memory, shared.wire() as wire:
         for number, (regex, code) in enumerate(REGEXES.items()):
-            answer = wire.send(beating(f"g-{number}", "a", regex=regex), 1)
+            answer = wire.send(beating(f"regex-{number}", "a", regex=regex), 1)
             assert answer.error_code == code, (regex[:30], answer)
     assert (client.errors, client.worst_s < NORMAL_CLIENT_S) == (0, True), client
     assert memory.peak_growth < 64 * MIB, memory
 
 
-def test_a_member_that_owns_a_million_partitions(victim: Victim) -> None:
+def test_a_member_that_owns_a_million_partitions(shared: Victim) -> None:
     """It owns none of them. Those who say more than a request may hold are cut off."""
     place = m.ConsumerGroupHeartbeatRequest.TopicPartitions
-    with victim.normal_client() as client, victim.memory() as memory, victim.wire() as wire:
-        epoch = wire.send(beating("g", "a", [TOPIC]), 1).member_epoch
+    with shared.normal_client() as client, shared.memory() as memory, shared.wire() as wire:
+        epoch = wire.send(beating("owner", "a", [TOPIC]), 1).member_epoch
         for number in range(10):
             owned = [place(topic_id=bytes([number]) * 16, partitions=list(range(95_000)))]
-            answer = wire.send(beating("g", "a", epoch=epoch, owned=owned), 1)
+            answer = wire.send(beating("owner", "a", epoch=epoch, owned=owned), 1)
             assert answer.error_code == 0, answer
             epoch = answer.member_epoch
         owned = [place(topic_id=bytes(16), partitions=list(range(1_000_000)))]
-        assert ask(victim, request_frame(beating("g", "a", epoch=epoch, owned=owned), 1)) is None
+        assert ask(shared, request_frame(beating("owner", "a", epoch=epoch, owned=owned), 1)) is None
     assert (client.errors, client.worst_s < NORMAL_CLIENT_S) == (0, True), client
     assert memory.peak_growth < 64 * MIB, memory

@@ -139,6 +139,16 @@ def test_a_missing_index_after_a_clean_stop_is_rebuilt():
     assert files.read_bytes(path(5, ".index")) == before
 
 
+def test_an_end_that_is_no_batch_after_a_clean_stop_is_cut_as_after_a_crash(caplog):
+    files = filled(close=True)
+    files.open(path(10, ".log")).write_at(ONE, bytes(ONE))
+    log = reopened(files)
+    assert read_offsets(log) == list(range(11))
+    assert (log.start_offset, log.end_offset) == (0, 11)
+    assert "was whole when it was closed" in caplog.text
+    assert append(log, batch(1), epoch=2) == 11
+
+
 def test_segments_below_the_recovery_point_are_trusted():
     files = filled()
     files.write_atomic("/logs/recovery-point-offset-checkpoint", b"0\n1\nt 0 10\n")
