@@ -51,7 +51,8 @@ def load_log(log: PartitionLog, *, clean: bool, recovery_point: int, log_start: 
         try:
             end = local.segments.active.find_end_offset()
         except CorruptLog as error:
-            logger.warning("%s was whole when it was closed: %s", local.segments.active.path(names.LOG), error)
+            path = local.segments.active.path(names.LOG)
+            logger.warning("%s was whole when it was closed: %s", path, error)
             incomplete.append(local.segments.active)
     untouched = clean and not incomplete and local.segments.active.base_offset in indexed
     if clean and not incomplete:

@@ -1,3 +1,5 @@
+import logging
+
 import pytest
 
 from storage import segment_dump
@@ -140,6 +142,7 @@ def test_a_missing_index_after_a_clean_stop_is_rebuilt():
 
 
 def test_an_end_that_is_no_batch_after_a_clean_stop_is_cut_as_after_a_crash(caplog):
+    caplog.set_level(logging.WARNING, "storage")  # another test has raised it
     files = filled(close=True)
     files.open(path(10, ".log")).write_at(ONE, bytes(ONE))
     log = reopened(files)
