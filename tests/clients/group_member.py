@@ -18,6 +18,8 @@ from typing import Any
 
 TOPIC = "orders"
 SESSION_MS, HEARTBEAT_MS, POLL_MS = 6000, 300, 100
+# kafka-python 3.0 may stop its heartbeats for good when a poll ends while it joins, on Apache Kafka as here.
+PATIENT_POLL_MS = 1000
 Record = tuple[int, int, bytes]
 Holds = Callable[[], None]
 
@@ -80,7 +82,7 @@ def with_kafka_python(options: dict[str, Any], teller: Teller) -> None:
         auto_offset_reset="earliest",
     )
     while not teller.over:
-        found = consumer.poll(timeout_ms=POLL_MS)
+        found = consumer.poll(timeout_ms=PATIENT_POLL_MS)
         teller.look(place.partition for place in consumer.assignment())
         teller.batch((r.partition, r.offset, r.value) for records in found.values() for r in records)
         if found:
