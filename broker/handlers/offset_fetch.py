@@ -4,7 +4,7 @@ Up to v7 one group, with its error in each partition (v0-1) or on top (v2+). v8+
 own error. No list of topics (null, v2+): all that the group has. v7+: require_stable, which refuses offsets
 that an open transaction may still change. v9+: member id and epoch. v10: topics by id; an unknown id is
 UNKNOWN_TOPIC_ID, and offsets of topics that are gone are left out of "all". A partition that is
-asked for twice is told once; a group that comes more than ten times is INVALID_REQUEST from there on.
+asked for twice is told once; a group that comes more than twice is INVALID_REQUEST from there on.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any
 
 from broker.context import BrokerContext
 from broker.handlers.later import Later
+from broker.handlers.repeats import REPEATS_MAX
 from broker.handlers.request import Request
 from coordinator.group.manager import NO_READER
 from coordinator.group.offsets import Fetched, TopicPartition
 from protocol import messages as m
 from protocol.errors import ErrorCode
-
-REPEATS_MAX = 10  # so an answer is not a thousand times what there is
 
 TOP_ERROR_FROM, GROUPS_FROM, READER_FROM, IDS_FROM = 2, 8, 9, 10
 

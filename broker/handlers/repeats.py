@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-REPEATS_MAX: Final = 8
+REPEATS_MAX: Final = 2  # 32 MiB of members (coordinator.group.room) take 90 to tell
 
 
 def bounded(names: Iterable[str]) -> list[str]:

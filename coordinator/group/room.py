@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from sys import getsizeof
 from typing import Final
 
-ROOM_BYTES: Final = 128 << 20
+ROOM_BYTES: Final = 64 << 20
 SMALL_BYTES: Final = 16 << 10
 MEMBER_BYTES: Final = 2000  # of one in a group of its own, without what it brings
 PENDING_BYTES: Final = 1000

@@ -193,6 +193,18 @@ def test_members_that_bring_megabytes(victim: Victim, attack: Callable[[], list[
     assert memory.peak_growth < STRANGER_BYTES, memory
 
 
+def test_everything_that_members_brought_is_told_again_and_again(victim: Victim) -> None:
+    frames = many_names()
+    for data in frames:
+        assert ask(victim, data) is not None
+    with victim.normal_client() as client, victim.memory() as memory:
+        for _ in range(2):
+            data = request_frame(m.ConsumerGroupDescribeRequest(group_ids=["g"] * 20_000), 1)
+            assert ask(victim, data) is not None
+    assert (client.errors, client.worst_s < NORMAL_CLIENT_S) == (0, True), client
+    assert memory.peak_growth < STRANGER_BYTES, memory
+
+
 def test_ids_that_nobody_uses_are_forgotten_and_have_an_end(victim: Victim) -> None:
     """KIP-394: an id is handed out at once, with no end of groups and of 32 KiB names."""
     name = "c" * 30_000
