@@ -210,9 +210,9 @@ def test_ids_that_nobody_uses_are_forgotten_and_have_an_end(victim: Victim) -> N
     name = "c" * 30_000
     with victim.normal_client() as client, victim.memory() as memory, victim.wire(name) as wire:
         codes = []
-        for first in range(0, 4000, 10):
+        for first in range(0, 1500, 10):
             frames = [
-                request_frame(joining(f"g-{number}", [("range", b"")], session_ms=4000), 4, name)
+                request_frame(joining(f"g-{number}", [("range", b"")], session_ms=3000), 4, name)
                 for number in range(first, first + 10)
             ]
             wire.write(b"".join(frames))
@@ -225,21 +225,21 @@ def test_ids_that_nobody_uses_are_forgotten_and_have_an_end(victim: Victim) -> N
         join_and_sync(wire, "g", b"as ever")
 
 
-def test_ten_thousand_groups_that_commit(victim: Victim) -> None:
+def test_thousands_of_groups_that_commit(victim: Victim) -> None:
     with victim.normal_client() as client, victim.memory() as memory, victim.wire() as wire:
-        for first in range(0, 10_000, 500):
+        for first in range(0, 4000, 500):
             numbers = range(first, first + 500)
             wire.write(b"".join(request_frame(committing(f"g-{each}", {0: 1}), 8) for each in numbers))
             for _ in numbers:
                 assert wire.read_frame()
-        assert len(wire.send(m.ListGroupsRequest(), 4).groups) == 10_000
+        assert len(wire.send(m.ListGroupsRequest(), 4).groups) == 4000
     assert (client.errors, client.worst_s < NORMAL_CLIENT_S) == (0, True), client
-    assert memory.growth < 10_000 * 2500, memory
+    assert memory.growth < 4000 * 2500, memory
 
 
 def test_thousands_that_join_and_are_gone(victim: Victim) -> None:
     """Cut off while they are parked: their sessions end, and the group goes on without them."""
-    count = min(3000, allow_descriptors(3500) - 500)
+    count = min(2000, allow_descriptors(2500) - 500)
     data = request_frame(joining("g", [("range", b"x")]), 3)
     descriptors = victim.descriptors()
     with victim.normal_client() as client, victim.memory() as memory:

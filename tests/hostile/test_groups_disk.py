@@ -33,7 +33,7 @@ SETTINGS = {
 }
 COMMITTERS = 4
 COMMITS_A_CYCLE = 300
-CYCLES = 3
+CYCLES = 2
 
 __all__ = ["small_disk"]
 

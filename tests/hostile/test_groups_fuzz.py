@@ -21,7 +21,7 @@ from tests.hostile.victim import NORMAL_CLIENT_S, STRANGER_BYTES, Victim
 from tests.support.wire_client import WireClient
 
 SEED = 4
-SECONDS = 5
+SECONDS = 4
 SETTINGS = {"group.min.session.timeout.ms": "10", "group.initial.rebalance.delay.ms": "10"}
 ANSWER_S = 0.02
 PARKED_S = 0.3
