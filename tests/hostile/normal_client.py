@@ -37,11 +37,18 @@ def main(address: str) -> None:
             errors += answer.error_code != 0 or not answer.records
             with WireClient(address, "normal") as other:
                 other.versions()
+                greeted = time.perf_counter()
                 other.metadata(TOPIC)
             asked = time.perf_counter()
             wire.fetch(TOPIC, offset + 1, max_wait_ms=PACE_MS)
             late = time.perf_counter() - asked - PACE_MS / 1000
-            figures += [produced - begun, fetched - produced, asked - fetched, max(late, 0.0)]
+            figures += [
+                produced - begun,
+                fetched - produced,
+                greeted - fetched,
+                asked - greeted,
+                max(late, 0.0),
+            ]
     figures.sort()
     print(
         json.dumps(
