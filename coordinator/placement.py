@@ -12,6 +12,7 @@ from struct import unpack
 _SIGN = 1 << 31
 _WRAP = 1 << 32
 _KEYS_REMEMBERED = 8192  # heartbeats and commits name the same groups again and again
+_LENGTH_REMEMBERED = 256  # longer keys, which may take 128 KiB each, are hashed every time
 
 
 def java_hash(text: str) -> int:
@@ -26,9 +27,17 @@ def java_hash(text: str) -> int:
     return code - _WRAP if code >= _SIGN else code
 
 
-@lru_cache(_KEYS_REMEMBERED)
 def partition_for(key: str, partition_count: int) -> int:
     """The partition of the internal topic that keeps `key`; its leader is the coordinator."""
     assert partition_count > 0, "an internal topic has at least one partition"
+    if len(key) <= _LENGTH_REMEMBERED:
+        return _remembered(key, partition_count)
+    return _partition_for(key, partition_count)
+
+
+def _partition_for(key: str, partition_count: int) -> int:
     code = abs(java_hash(key))
     return 0 if code == _SIGN else code % partition_count
+
+
+_remembered = lru_cache(_KEYS_REMEMBERED)(_partition_for)

@@ -64,12 +64,13 @@ def share_key(key: str) -> str | None:
     front, _, number = key.rstrip(":").rpartition(":")
     group_id, _, topic_id = front.rpartition(":")
     digits = number[1:] if number[:1] in ("+", "-") else number
-    if not group_id.strip() or not (digits.isascii() and digits.isdigit()) or int(number) not in _INT32:
+    if not group_id.strip() or not (digits.isascii() and digits.isdigit()):
         return None
     try:
-        return f"{group_id}:{uuid_to_text(uuid_from_text(topic_id))}:{int(number)}"
-    except ValueError:
+        partition, topic = int(number), uuid_to_text(uuid_from_text(topic_id))
+    except ValueError:  # also of thousands of digits
         return None
+    return f"{group_id}:{topic}:{partition}" if partition in _INT32 else None
 
 
 async def _create_and_answer(

@@ -38,6 +38,7 @@ _EPOCH_HEAD = Struct(">hqih")  # version, offset, leader epoch, length of metada
 _EPOCH_VERSION = 3
 _OFFSET_VERSIONS = range(5)
 _KEYS_REMEMBERED = 8192  # a consumer commits the same partitions again and again: 1.5 us less
+_LENGTH_REMEMBERED = 600  # of a key, or of a group's name; longer ones, up to 64 KiB, are not worth the room
 _GROUP_VERSIONS = range(5)
 
 
@@ -93,8 +94,12 @@ def read_offset_key(key: bytes) -> OffsetKey:
     return OffsetKey(group, topic, partition)
 
 
-known_offset_key = lru_cache(_KEYS_REMEMBERED)(read_offset_key)
-"""The same for keys that come again: those of commits, not those of a load."""
+_remembered_offset_key = lru_cache(_KEYS_REMEMBERED)(read_offset_key)
+
+
+def known_offset_key(key: bytes) -> OffsetKey:
+    """The same for keys that come again: those of commits, not those of a load."""
+    return _remembered_offset_key(key) if len(key) <= _LENGTH_REMEMBERED else read_offset_key(key)
 
 
 def read_offset_value(value: bytes, record_offset: int, unknown: UnknownRecords) -> Stored | None:
@@ -145,11 +150,17 @@ def offset_tombstone(key: OffsetKey) -> CoordinatorRecord:
     return CoordinatorRecord(_offset_key(key), None)
 
 
-@lru_cache(_KEYS_REMEMBERED)
 def _offset_key(key: OffsetKey) -> bytes:
+    return _remembered_key_bytes(key) if len(key.group) <= _LENGTH_REMEMBERED else _key_bytes(key)
+
+
+def _key_bytes(key: OffsetKey) -> bytes:
     group, topic = key.group.encode(), key.topic.encode()
     head = _TYPE_AND_LENGTH.pack(1, len(group)) + group
     return head + _I16.pack(len(topic)) + topic + _I32.pack(key.partition)
+
+
+_remembered_key_bytes = lru_cache(_KEYS_REMEMBERED)(_key_bytes)
 
 
 def group_record(key: m.GroupMetadataKey, value: m.GroupMetadataValue | None) -> CoordinatorRecord:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from coordinator import placement
 from coordinator.placement import java_hash, partition_for
 
 
@@ -30,3 +31,10 @@ def test_the_absolute_value_is_no_mask() -> None:
 
 def test_a_lone_surrogate_is_one_unit() -> None:
     assert java_hash("\ud83d") == 0xD83D
+
+
+def test_long_keys_land_where_the_rule_puts_them_and_are_not_kept() -> None:
+    kept = placement._remembered.cache_info().currsize
+    key = "k" * 32_767
+    assert partition_for(key, 50) == abs(java_hash(key)) % 50
+    assert placement._remembered.cache_info().currsize == kept

@@ -126,6 +126,7 @@ def test_malformed_keys_make_no_topic(broker: HandlerBroker) -> None:
         ("g:AAAAAAAAAAAAAAAAAAAAAQ:", None),
         ("g:AAAAAAAAAAAAAAAAAAAAAQ:2147483648", None),
         ("g:AAAAAAAAAAAAAAAAAAAAAQ:²", None),
+        ("g:AAAAAAAAAAAAAAAAAAAAAQ:" + "1" * 5000, None),
         (" :AAAAAAAAAAAAAAAAAAAAAQ:1", None),
         ("", None),
         (":::", None),

@@ -4,12 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.group import records
 from coordinator.group.records import (
+    NO_LEADER_EPOCH,
     Offset,
     OffsetKey,
     UnknownRecords,
     group_record,
     key_type,
+    known_offset_key,
     offset_record,
     offset_tombstone,
     read_group_key,
@@ -121,3 +124,11 @@ def test_a_group_is_written_at_version_3_and_read_back() -> None:
     assert read_group_key(key) == "g"
     assert read_group_value(written, quiet()) == value
     assert group_record(m.GroupMetadataKey(group="g"), None) == (key, None)
+
+
+def test_a_long_key_is_written_and_read_and_not_kept() -> None:
+    key = OffsetKey("g" * 32_767, "t", 3)
+    kept = records._remembered_offset_key.cache_info(), records._remembered_key_bytes.cache_info()
+    written = offset_record(key, Offset(1, NO_LEADER_EPOCH, "", 0)).key
+    assert known_offset_key(written) == key
+    assert kept == (records._remembered_offset_key.cache_info(), records._remembered_key_bytes.cache_info())
