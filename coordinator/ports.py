@@ -68,8 +68,8 @@ class TopicFacts(NamedTuple):
 class Topics(Protocol):
     """The topics of the cluster as this broker sees them now."""
 
-    def version(self) -> object:
-        """Something that is another object (`is not`) when topics may have changed."""
+    def version(self) -> int:
+        """Another number when topics may have changed."""
 
     def names_version(self) -> int:
         """Another number when there may be topics that were not there before."""

@@ -1,5 +1,7 @@
 """The topics of the cluster image, as the group coordinator asks about them.
 
+Versions are numbers, as groups remember them for as long as they are there: an image would be kept with it.
+
 Invariant: `names_version` changes only when a topic has come into the image that was not there before, so
 that changes of leaders do not have subscriptions by pattern compared with all names again.
 """
@@ -18,19 +20,16 @@ class ClusterTopics:
     def __init__(self, holder: ImageHolder) -> None:
         self._holder = holder
         self._known: Mapping[str, TopicImage] = holder.current.topics
-        self._names_version = 1
+        self._version = self._names_version = 1
 
-    def version(self) -> object:
-        """The mapping itself: each image that changes a topic has a new one."""
-        return self._holder.current.topics
+    def version(self) -> int:
+        """A count of the images with other topics, as far as somebody asked."""
+        self._look()
+        return self._version
 
     def names_version(self) -> int:
         """A count of the times that topics were added, as far as somebody asked."""
-        topics = self._holder.current.topics
-        if topics is not self._known:
-            if topics.keys() - self._known.keys():
-                self._names_version += 1
-            self._known = topics
+        self._look()
         return self._names_version
 
     def topic(self, name: str) -> TopicFacts | None:
@@ -49,6 +48,15 @@ class ClusterTopics:
     def names(self) -> Iterable[str]:
         """All topics, internal ones too."""
         return self._holder.current.topics
+
+    def _look(self) -> None:
+        """Each image that changes a topic has a mapping of its own."""
+        topics = self._holder.current.topics
+        if topics is not self._known:
+            self._version += 1
+            if topics.keys() - self._known.keys():
+                self._names_version += 1
+            self._known = topics
 
 
 def _racks(topic: TopicImage, image: ClusterImage) -> tuple[tuple[str, ...], ...]:

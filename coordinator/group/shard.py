@@ -54,8 +54,8 @@ Answer = Callable[[Response], None]
 class NoTopics:
     """A cluster without topics."""
 
-    def version(self) -> object:
-        return None
+    def version(self) -> int:
+        return 0
 
     def names_version(self) -> int:
         return 0

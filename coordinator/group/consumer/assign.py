@@ -28,7 +28,7 @@ def update_epoch(env: Environment, change: GroupChange, *, bump: bool) -> None:
     """
     version = env.topics.version()
     group_id = change.group_id
-    if not bump and group_id in env.seen and env.seen[group_id] is version:
+    if not bump and env.seen.get(group_id) == version:
         return
     topics_hash = metadata_hash(env.topics, _existing(env, change))
     if bump or topics_hash != change.epoch.metadata_hash:

@@ -22,7 +22,7 @@ class Environment:
     settings: ConsumerSettings
     tables: ConsumerTables
     watch: Watch
-    seen: dict[str, object] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
 
     @property
     def topics(self) -> Topics:

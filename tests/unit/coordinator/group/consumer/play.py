@@ -47,7 +47,7 @@ class FakeTopics:
 
     def __init__(self, counts: dict[str, int]) -> None:
         self.facts: dict[str, TopicFacts] = {}
-        self.stamp: object = object()
+        self.changes = 0
         self.added = 1
         self.generation = 0
         for name, count in counts.items():
@@ -60,14 +60,14 @@ class FakeTopics:
             self.generation += 1
         topic_id = id_of(name, self.generation) if known is None else known.topic_id
         self.facts[name] = TopicFacts(name, topic_id, count)
-        self.stamp = object()
+        self.changes += 1
 
     def delete(self, name: str) -> None:
         del self.facts[name]
-        self.stamp = object()
+        self.changes += 1
 
-    def version(self) -> object:
-        return self.stamp
+    def version(self) -> int:
+        return self.changes
 
     def names_version(self) -> int:
         return self.added
