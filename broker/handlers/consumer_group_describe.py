@@ -6,7 +6,10 @@ groups that do not exist. Authorized operations are told only when they are aske
 
 from __future__ import annotations
 
+from typing import Any
+
 from broker.context import BrokerContext
+from broker.handlers.paced import paced
 from broker.handlers.repeats import bounded
 from broker.handlers.request import Request
 from broker.security.operations import GROUP_OPERATIONS
@@ -15,12 +18,11 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 
 
-def handle(
-    ctx: BrokerContext, request: Request[m.ConsumerGroupDescribeRequest]
-) -> m.ConsumerGroupDescribeResponse:
+def handle(ctx: BrokerContext, request: Request[m.ConsumerGroupDescribeRequest]) -> Any:
     """The groups in the order of the request; repeated ones to a bound."""
     response = m.ConsumerGroupDescribeResponse()
-    for group_id in bounded(request.body.group_ids):
+
+    def tell(group_id: str) -> None:
         try:
             group = ctx.groups.manager().consumer_describe(group_id)
         except CoordinatorError as refused:
@@ -35,4 +37,5 @@ def handle(
         if request.body.include_authorized_operations and group.error_code == ErrorCode.NONE:
             group.authorized_operations = GROUP_OPERATIONS
         response.groups.append(group)
-    return response
+
+    return paced(bounded(request.body.group_ids), tell, lambda: response)

@@ -9,6 +9,7 @@ from typing import Any
 
 from broker.context import BrokerContext
 from broker.handlers.later import Later
+from broker.handlers.paced import paced
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -36,6 +37,4 @@ def handle(ctx: BrokerContext, request: Request[m.DeleteGroupsRequest]) -> Any:
 
         manager.delete_group(result.group_id, done)
 
-    for result in response.results:
-        delete(result)
-    return later.now_or_later()
+    return paced(response.results, delete, later.now_or_later)

@@ -12,8 +12,7 @@ once, and many of them are described with pauses for others.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from broker.config import documentation
@@ -22,6 +21,7 @@ from broker.config.client_metrics import CLIENT_METRICS_KEYS
 from broker.config.definitions import BROKER_KEYS, TOPIC_KEYS, ConfigKey, find_broker_key
 from broker.config.values import format_value
 from broker.context import BrokerContext
+from broker.handlers.paced import paced
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -34,7 +34,6 @@ MAX_VERSION: Final = 4
 
 _AT_ONCE: Final = 20  # resources between two pauses: up to 50 ms
 
-_Asked = m.DescribeConfigsRequest.DescribeConfigsResource
 _Entry = m.DescribeConfigsResponse.DescribeConfigsResourceResult
 _TEXTS: Final[dict[int, Callable[[str], str | None]]] = {
     ConfigType.TOPIC: documentation.topic_key_text,
@@ -44,24 +43,16 @@ _TEXTS: Final[dict[int, Callable[[str], str | None]]] = {
 }
 
 
-def handle(
-    ctx: BrokerContext, request: Request[m.DescribeConfigsRequest]
-) -> m.DescribeConfigsResponse | Coroutine[Any, Any, m.DescribeConfigsResponse]:
+def handle(ctx: BrokerContext, request: Request[m.DescribeConfigsRequest]) -> Any:
     """One result for each resource; a coroutine where they are many."""
     asked = list({(each.resource_type, each.resource_name): each for each in request.body.resources}.values())
-    if len(asked) > _AT_ONCE:
-        return _describe_many(ctx, asked, request)
-    return m.DescribeConfigsResponse(results=[_result(ctx, each, request) for each in asked])
-
-
-async def _describe_many(
-    ctx: BrokerContext, asked: Sequence[_Asked], request: Request[m.DescribeConfigsRequest]
-) -> m.DescribeConfigsResponse:
     response = m.DescribeConfigsResponse()
-    for at in range(0, len(asked), _AT_ONCE):
-        response.results += [_result(ctx, each, request) for each in asked[at : at + _AT_ONCE]]
-        await asyncio.sleep(0)
-    return response
+    return paced(
+        asked,
+        lambda each: response.results.append(_result(ctx, each, request)),
+        lambda: response,
+        _AT_ONCE,
+    )
 
 
 def _result(

@@ -6,7 +6,10 @@ it is one in state Dead.
 
 from __future__ import annotations
 
+from typing import Any
+
 from broker.context import BrokerContext
+from broker.handlers.paced import paced
 from broker.handlers.repeats import bounded
 from broker.handlers.request import Request
 from broker.security.operations import GROUP_OPERATIONS
@@ -17,14 +20,17 @@ from protocol.errors import ErrorCode
 _Group = m.DescribeGroupsResponse.DescribedGroup
 
 
-def handle(ctx: BrokerContext, request: Request[m.DescribeGroupsRequest]) -> m.DescribeGroupsResponse:
+def handle(ctx: BrokerContext, request: Request[m.DescribeGroupsRequest]) -> Any:
     """One answer for each group that is asked for; a name that is repeated is told again, to a bound."""
-    described = [_describe(ctx, name, request.version) for name in bounded(request.body.groups)]
-    if request.body.include_authorized_operations:
-        for group in described:
-            if group.error_code == ErrorCode.NONE:
-                group.authorized_operations = GROUP_OPERATIONS
-    return m.DescribeGroupsResponse(groups=described)
+    response = m.DescribeGroupsResponse()
+
+    def tell(name: str) -> None:
+        group = _describe(ctx, name, request.version)
+        if request.body.include_authorized_operations and group.error_code == ErrorCode.NONE:
+            group.authorized_operations = GROUP_OPERATIONS
+        response.groups.append(group)
+
+    return paced(bounded(request.body.groups), tell, lambda: response)
 
 
 def _describe(ctx: BrokerContext, group_id: str, version: int) -> _Group:

@@ -7,6 +7,7 @@ is dropped.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -37,3 +38,11 @@ class Later:
     def then(self, tell: Callable[[Any], None]) -> None:
         """Have `tell` called with the response when it comes. Called once, by the dispatcher."""
         self._tell = tell
+
+    async def response(self) -> Any:
+        """The response, for a handler that runs in a task; in place of `then`."""
+        if not self._given:
+            come = asyncio.get_running_loop().create_future()
+            self.then(come.set_result)
+            return await come
+        return self._response

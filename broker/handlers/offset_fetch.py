@@ -9,11 +9,13 @@ asked for twice is told once; a group that comes more than twice is INVALID_REQU
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from broker.context import BrokerContext
 from broker.handlers.later import Later
+from broker.handlers.paced import paced
 from broker.handlers.repeats import REPEATS_MAX
 from broker.handlers.request import Request
 from coordinator.group.manager import NO_READER
@@ -47,15 +49,18 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetFetchRequest]) -> Any:
         if not left:
             later.give(m.OffsetFetchResponse(groups=answers))
 
-    seen: dict[str, int] = {}
-    for asked, answer in zip(body.groups, answers, strict=True):
-        seen[asked.group_id] = times = seen.get(asked.group_id, 0) + 1
-        if times > REPEATS_MAX:
+    times: Counter[str] = Counter()
+
+    def fetch(at: int) -> None:
+        asked, answer = body.groups[at], answers[at]
+        times[asked.group_id] += 1
+        if times[asked.group_id] > REPEATS_MAX:
             answer.error_code = ErrorCode.INVALID_REQUEST
             filled()
-            continue
-        _fetch_group(ctx, asked, answer, version, body.require_stable, filled)
-    return later.now_or_later()
+        else:
+            _fetch_group(ctx, asked, answer, version, body.require_stable, filled)
+
+    return paced(range(left), fetch, later.now_or_later)
 
 
 def _one_group(ctx: BrokerContext, body: m.OffsetFetchRequest, version: int) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from broker.handlers.later import Later
@@ -28,3 +30,13 @@ def test_one_response_only() -> None:
     later.give("one")
     with pytest.raises(AssertionError):
         later.give("two")
+
+
+def test_a_task_may_wait_for_it() -> None:
+    async def main() -> list[str]:
+        early, late = Later(), Later()
+        early.give("early")
+        asyncio.get_running_loop().call_soon(late.give, "late")
+        return [await early.response(), await late.response()]
+
+    assert asyncio.run(main()) == ["early", "late"]
