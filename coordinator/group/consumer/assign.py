@@ -1,7 +1,8 @@
 """The group's two epochs: that of the group rises when something calls for a new assignment, that of the
 target follows when the assignor has run.
 
-The assignor is the one that most members name, the broker's default where none does.
+The assignor is the one that most members name, the broker's default where none does. Of two that as many
+name, it is the one that the broker's settings name first, so that every coordinator of the group agrees.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable
 from coordinator.group.consumer.change import GroupChange
 from coordinator.group.consumer.environment import Environment
 from coordinator.group.consumer.errors import Refused
+from coordinator.group.consumer.member import Member
 from coordinator.group.consumer.subscriptions import subscribed_regexes
 from coordinator.group.consumer.tables import NOT_RESOLVED
 from coordinator.group.modern.records import GroupEpoch, TargetEpoch
@@ -41,14 +43,12 @@ def update_epoch(env: Environment, change: GroupChange, *, bump: bool) -> None:
     change.undos.append(undo)
 
 
-def preferred_assignor(env: Environment, change: GroupChange) -> str:
-    """The assignor that most members ask for; the default where none does."""
-    votes: dict[str, int] = {}
-    for member in change.members.values():
-        if member.assignor is not None and member.assignor in env.settings.assignors:
-            votes[member.assignor] = votes.get(member.assignor, 0) + 1
-    if not votes:
-        return env.settings.default_assignor
+def preferred_assignor(env: Environment, members: Iterable[Member]) -> str:
+    """The assignor that most of the members ask for; the default, which comes first, where none does."""
+    votes = dict.fromkeys(env.settings.assignors, 0)
+    for member in members:
+        if member.assignor is not None and member.assignor in votes:
+            votes[member.assignor] += 1
     return max(votes, key=votes.__getitem__)
 
 
@@ -78,7 +78,7 @@ def update_target(env: Environment, change: GroupChange) -> None:
                 its |= names & change.regexes.get(member.regex, NOT_RESOLVED).topics
             topic_ids = ids[subscription] = frozenset(map(by_name.__getitem__, its))
         specs[member_id] = MemberSpec(topic_ids, change.target(member_id), member.instance_id, member.rack)
-    name = preferred_assignor(env, change)
+    name = preferred_assignor(env, change.members.values())
     try:
         assigned = env.settings.assignors[name].assign(specs, partitions)
     except AssignorFailed as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from coordinator.group.consumer.assign import preferred_assignor
 from coordinator.group.consumer.environment import Environment
 from coordinator.group.consumer.member import NEW, Member
 from coordinator.group.modern.assignment import NOTHING
@@ -64,17 +65,9 @@ def described(env: Environment, group_id: str) -> m.ConsumerGroupDescribeRespons
         group_state=state_of(env, group_id),
         group_epoch=tables.committed_epoch(group_id).epoch,
         assignment_epoch=tables.committed_target_epoch(group_id).epoch,
-        assignor_name=_assignor(env, members.values()),
+        assignor_name=preferred_assignor(env, members.values()),
         members=[_member(env, group_id, member) for member in members.values()],
     )
-
-
-def _assignor(env: Environment, members: Iterable[Member]) -> str:
-    votes: dict[str, int] = {}
-    for member in members:
-        if member.assignor is not None:
-            votes[member.assignor] = votes.get(member.assignor, 0) + 1
-    return max(votes, key=votes.__getitem__) if votes else env.settings.default_assignor
 
 
 def _member(env: Environment, group_id: str, member: Member) -> m.ConsumerGroupDescribeResponse.Member:

@@ -126,7 +126,9 @@ class ConsumerGroups:
         return not self.tables.members.row(group_id)
 
     def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
-        """Records that remove an empty group."""
+        """Records that remove an empty group. What is remembered beside them is made again where it stays."""
+        self._env.seen.pop(group_id, None)
+        self._resolver.forget(group_id)
         return self.tables.group_tombstones(group_id)
 
     def check_commit(

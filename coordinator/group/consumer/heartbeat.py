@@ -192,7 +192,7 @@ def subscribe(
     if new_regex and updated.regex and updated.regex not in change.regexes:
         compile_regex(updated.regex)
     votes_change = updated.assignor != member.assignor
-    assignor = preferred_assignor(env, change) if votes_change else ""
+    assignor = preferred_assignor(env, change.members.values()) if votes_change else ""
     if updated != member or updated.member_id not in change.members:
         change.put_member(updated)
     if new_regex:
@@ -200,7 +200,7 @@ def subscribe(
     resolved = new_regex and (not updated.regex or updated.regex in change.regexes)
     topics_changed = updated.topics != member.topics
     if votes_change:
-        votes_change = preferred_assignor(env, change) != assignor
+        votes_change = preferred_assignor(env, change.members.values()) != assignor
     bump = topics_changed or resolved or votes_change
     update_epoch(env, change, bump=bump)
     resolver.refresh(change, may_describe)

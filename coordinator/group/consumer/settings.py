@@ -53,7 +53,3 @@ class ConsumerSettings:
     migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     regex_refresh_ms: int = 600_000
     classic_max_size: int = 2**31 - 1
-
-    @property
-    def default_assignor(self) -> str:
-        return next(iter(self.assignors))

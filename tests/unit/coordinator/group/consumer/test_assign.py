@@ -63,3 +63,19 @@ def test_votes_for_an_assignor_that_is_gone_do_not_count() -> None:
     a.join()
     del play.settings.assignors["range"]
     assert b.join().error_code == E.NONE
+
+
+@pytest.mark.parametrize("votes", [("range", "uniform"), ("uniform", "range"), (None, None)])
+def test_of_two_assignors_with_as_many_votes_the_one_named_first_by_the_broker_wins(votes: Any) -> None:
+    play = Play({"t": 4})
+    assert list(play.settings.assignors) == ["uniform", "range"]
+    for name, vote in zip("ab", votes, strict=True):
+        play.client(name, "t", assignor=vote).join()
+    assert play.described().assignor_name == "uniform"
+
+
+def test_most_votes_win() -> None:
+    play = Play({"t": 4})
+    for name, vote in (("a", "range"), ("b", None), ("c", "uniform"), ("d", "range")):
+        play.client(name, "t", assignor=vote).join()
+    assert play.described().assignor_name == "range"

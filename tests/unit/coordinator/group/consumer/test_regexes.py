@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.group.consumer.errors import Refused
-from coordinator.group.consumer.regexes import NAMES_AT_ONCE, compile_regex
+from coordinator.group.consumer.regexes import COMPILED_AT_ONCE, MATCHES_AT_ONCE, compile_regex
 from protocol.errors import ErrorCode as E
 from tests.unit.coordinator.group.consumer.play import GROUP, Play
 
@@ -72,7 +72,7 @@ def test_without_new_topics_names_are_looked_at_every_refresh_interval() -> None
 
 
 def test_many_names_take_several_turns() -> None:
-    play = Play({f"t{number}": 1 for number in range(2 * NAMES_AT_ONCE + 1)})
+    play = Play({f"t{number}": 1 for number in range(2 * MATCHES_AT_ONCE + 1)})
     a = play.client("a", regex="t1")
     a.join()
     play.time.advance(1)
@@ -80,6 +80,37 @@ def test_many_names_take_several_turns() -> None:
     assert resolved(play, "t1") is None
     play.settle()
     assert resolved(play, "t1") == {"t1"}
+
+
+@pytest.mark.parametrize("topics", [{}, {"t1": 1}])
+def test_many_expressions_take_several_turns(topics: dict[str, int]) -> None:
+    play = Play(topics)
+    members = [play.client(f"m{number}", regex=f"t{number}") for number in range(2 * COMPILED_AT_ONCE + 1)]
+    for member in members:
+        member.join()
+    play.settle()
+    play.advance(11_000)
+    members[0].beat()
+    play.time.advance(1)
+    play.time.advance(1)
+    assert len(play.tables.regexes.row(GROUP)) < 2 * COMPILED_AT_ONCE
+    play.settle()
+    assert len(play.tables.regexes.row(GROUP)) == 2 * COMPILED_AT_ONCE + 1
+    assert resolved(play, "t1") == set(topics)
+
+
+def test_topics_are_looked_at_again_after_a_start_whose_counting_begins_anew() -> None:
+    play = Play({"ta": 1})
+    a = play.client("a", regex="t.*")
+    a.join()
+    play.settle()
+    play.topics.put("tb", 1)
+    play.topics.added = play.tables.regexes.get(GROUP, "t.*").version
+    play.restart()
+    play.advance(11_000)
+    a.beat()
+    play.settle()
+    assert resolved(play, "t.*") == {"ta", "tb"}
 
 
 def test_an_expression_without_subscribers_is_forgotten() -> None:

@@ -19,7 +19,7 @@ def test_what_a_policy_allows(name: str, upgrades: bool, downgrades: bool) -> No
 
 def test_kafkas_defaults() -> None:
     settings = ConsumerSettings()
-    assert settings.default_assignor == "uniform"
+    assert list(settings.assignors) == ["uniform", "range"]
     assert settings.group_config("g", "consumer.session.timeout.ms") == 45_000
     assert settings.group_config("g", "consumer.heartbeat.interval.ms") == 5_000
     assert settings.group_config("g", "consumer.assignment.interval.ms") == 1_000
