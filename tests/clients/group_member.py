@@ -1,7 +1,8 @@
 """One consumer in a group, as a process: `python -m tests.clients.group_member '{"library": ...}'`.
 
 It tells on its standard output what happens, a line each: `assigned 0 1`, `record PARTITION OFFSET VALUE` for
-each record when it has been dealt with, `committed` after each batch, `holding` where it was told to stop in
+each record when it has been dealt with, `committed` after each batch, `refused ERROR` where that was not
+accepted, `holding` where it was told to stop in
 the middle of one. SIGTERM has it leave.
 """
 
@@ -38,10 +39,20 @@ class Teller:
         self._assigned: list[int] | None = None
         self._dealt_with = 0
         self.over = False
+        self.owes = False
         signal.signal(signal.SIGTERM, self._end)
 
     def _end(self, *_: object) -> None:
         self.over = True
+
+    def committed(self) -> None:
+        self.owes = False
+        say("committed")
+
+    def refused(self, error: str) -> None:
+        """A commit was; it is tried again after the next poll, when the member has rejoined."""
+        self.owes = True
+        say("refused", error)
 
     def look(self, partitions: Iterable[int]) -> None:
         assigned = sorted(partitions)
@@ -85,13 +96,13 @@ def with_kafka_python(options: dict[str, Any], teller: Teller) -> None:
         found = consumer.poll(timeout_ms=PATIENT_POLL_MS)
         teller.look(place.partition for place in consumer.assignment())
         teller.batch((r.partition, r.offset, r.value) for records in found.values() for r in records)
-        if found:
+        if found or teller.owes:
             try:
                 consumer.commit()
             except KafkaError as error:
-                say("failed", type(error).__name__)
+                teller.refused(type(error).__name__)
             else:
-                say("committed")
+                teller.committed()
     consumer.close()
 
 
@@ -121,20 +132,20 @@ def with_aiokafka(options: dict[str, Any], teller: Teller) -> None:
             found = await consumer.getmany(timeout_ms=POLL_MS)
             teller.look(place.partition for place in consumer.assignment())
             teller.batch((r.partition, r.offset, r.value) for records in found.values() for r in records)
-            if found:
+            if found or teller.owes:
                 try:
                     await consumer.commit()
                 except KafkaError as error:
-                    say("failed", type(error).__name__)
+                    teller.refused(type(error).__name__)
                 else:
-                    say("committed")
+                    teller.committed()
         await consumer.stop()
 
     asyncio.run(run())
 
 
 def with_confluent_kafka(options: dict[str, Any], teller: Teller) -> None:
-    from confluent_kafka import Consumer, KafkaException
+    from confluent_kafka import Consumer, KafkaError, KafkaException
 
     settings = {
         "bootstrap.servers": options["servers"],
@@ -153,13 +164,16 @@ def with_confluent_kafka(options: dict[str, Any], teller: Teller) -> None:
         found = [each for each in consumer.consume(100, POLL_MS / 1000) if each.error() is None]
         teller.look(place.partition for place in consumer.assignment())
         teller.batch((each.partition(), each.offset(), each.value()) for each in found)
-        if found:
+        if found or teller.owes:
             try:
                 consumer.commit(asynchronous=False)
             except KafkaException as error:
-                say("failed", error.args[0].name())
+                if error.args[0].code() == KafkaError._NO_OFFSET:
+                    teller.owes = False  # what it had read is another member's now
+                else:
+                    teller.refused(error.args[0].name())
             else:
-                say("committed")
+                teller.committed()
     consumer.close()
 
 
