@@ -100,7 +100,10 @@ class OwnedPartition(Generic[S]):
         parked = self.parked
         first = parked.popleft()
         if not parked or parked[0].end_offset > end_offset:  # it is alone, as nearly always
-            answer((first,), ErrorCode.NONE)
+            first.decided = True
+            done, first.done = first.done, None
+            if done is not None:
+                done(ErrorCode.NONE, first.response)
             return
         answered = [first]
         while parked and parked[0].end_offset <= end_offset:

@@ -50,6 +50,7 @@ WRITE_TIMEOUT_MS = 5000
 """Default of offsets.commit.timeout.ms, which bounds all writes of groups."""
 
 S = TypeVar("S", bound=Shard)
+ShardOf = TypeVar("ShardOf", bound=Shard, contravariant=True)
 R = TypeVar("R")
 
 _log = logging.getLogger(__name__)
@@ -59,6 +60,16 @@ class Spawner(Protocol):
     """runtime's TaskScope."""
 
     def spawn(self, name: str, coroutine: Coroutine[Any, Any, None]) -> object: ...
+
+
+class Prepared(Protocol[ShardOf]):
+    """A write that brings its batch along, not compressed."""
+
+    def batch(self, shard: ShardOf, now_ms: int) -> Checked:
+        """Raises CoordinatorError where it is refused; then state is as it was before."""
+
+    def apply(self, shard: ShardOf, base_offset: int) -> None:
+        """Change the state as the batch's records would, now that they have offsets."""
 
 
 class CoordinatorRuntime(Generic[S]):
@@ -90,6 +101,11 @@ class CoordinatorRuntime(Generic[S]):
         self._load_buffer_bytes = load_buffer_bytes
         self._partitions: dict[int, OwnedPartition[S]] = {}
         self._partition_count = 0
+
+    @property
+    def compresses(self) -> bool:
+        """Whether batches of the topic are compressed."""
+        return bool(self._codec)
 
     def start(self, partition_count: int) -> None:
         """Begin to serve; `partition_count` is the topic's, or what it will be created with."""
@@ -169,6 +185,23 @@ class CoordinatorRuntime(Generic[S]):
             done(append_error(error.error), None)
             return
         self._park(owned, parked, timeout_ms, now_ms)
+
+    def write_prepared(
+        self, partition: int, prepared: Prepared[S], done: Callable[[ErrorCode, None], None]
+    ) -> None:
+        """`write` of a batch that somebody else makes and applies; all of it is one step for the journal."""
+        try:
+            owned = self._active(partition)
+            now_ms = self._clock.now_ms()
+            batch = prepared.batch(owned.shard, now_ms)
+            parked = Parked(owned, None, done)
+            self._stage(partition, owned, batch, parked)
+        except (CoordinatorError, AppendRefused) as error:
+            done(append_error(error.error), None)
+            return
+        base_offset = owned.context.journal.offset = parked.base_offset
+        prepared.apply(owned.shard, base_offset)
+        self._park(owned, parked, None, now_ms)
 
     def write_end_marker(
         self,

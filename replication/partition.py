@@ -159,7 +159,7 @@ class Partition:
             raise AppendRefused(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self} is led by broker {self.leader_id}, not by this one"
             )
-        if acks == ACKS_ALL and len(self.isr) < self.min_isr:
+        if acks == ACKS_ALL and len(self.isr) < len(self.replicas) and len(self.isr) < self.min_isr:
             raise AppendRefused(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"{len(self.isr)} replica(s) of {self} are in sync, but acks=all needs {self.min_isr}",

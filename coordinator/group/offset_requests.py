@@ -1,22 +1,18 @@
-"""Offsets as request handlers see them: commit, fetch, delete; the ground that `GroupManager` stands on.
-
-Who may commit or fetch is the group's to say: a classic group by generation, a group of a newer protocol by
-the member's epoch, and one of offsets alone lets everybody who names no member.
-"""
+"""Offsets as request handlers see them: commit, fetch, delete; the ground that `GroupManager` stands on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Set
 from typing import TypeAlias, TypeVar
 
-from coordinator.group.classic.commit import check_commit, check_commit_without_group
 from coordinator.group.classic.describe import offset_delete_error, read_topics
-from coordinator.group.modern.ports import Committer, ModernGroups
+from coordinator.group.committer import check_committer
+from coordinator.group.modern.ports import Committer
 from coordinator.group.offsets import NO_RETENTION, Commit, Fetched, TopicPartition
 from coordinator.group.shard import GroupShard
 from coordinator.ports import Clock
 from coordinator.result import NO_PRODUCER, CoordinatorError, Producer, Result
-from coordinator.runtime import CoordinatorRuntime
+from coordinator.runtime import CoordinatorRuntime, Prepared
 from protocol.errors import ErrorCode
 
 NO_READER = (None, -1)
@@ -53,23 +49,25 @@ class OffsetRequests:
         transactional = producer != NO_PRODUCER
 
         def operation(shard: GroupShard) -> Result[Errors]:
-            group, error = shard.groups.get(group_id), ErrorCode.NONE
+            group = check_committer(shard, group_id, committer, version, commits, transactional=transactional)
+            now_ms = self._clock.now_ms()
+            records, errors = shard.offsets.commit(group_id, commits, now_ms, retention_ms)
             if group is not None:
-                error = check_commit(group, *committer, transactional=transactional)
-            elif (modern := shard.modern_group(group_id)) is not None:
-                error = _commit_error(modern, group_id, committer, version, commits, transactional)
-            elif not shard.offsets.has_any(group_id):
-                error = check_commit_without_group(committer.generation, version, transactional=transactional)
-            elif committer.generation >= 0:
-                error = ErrorCode.UNKNOWN_MEMBER_ID  # a group of offsets alone is Empty
-            if error is not ErrorCode.NONE:
-                raise CoordinatorError(error)
-            records, errors = shard.offsets.commit(group_id, commits, self._clock.now_ms(), retention_ms)
-            if group is not None:
-                shard.commit_seen(group, committer.member_id)
+                shard.commit_seen(group, committer.member_id, now_ms)
             return Result(records, errors, producer=producer)
 
         self._write(group_id, operation, done, may_be_empty=not transactional)
+
+    def commit_again(
+        self, group_id: str, prepared: Prepared[GroupShard], done: Callable[[ErrorCode, None], None]
+    ) -> None:
+        """OffsetCommit of one that was good before; all its offsets are committed, or none."""
+        try:
+            partition = self.partition_of(group_id, may_be_empty=True)
+        except CoordinatorError as error:
+            done(error.error, None)
+            return
+        self.runtime.write_prepared(partition, prepared, done)
 
     def fetch_offsets(
         self,
@@ -145,22 +143,3 @@ class OffsetRequests:
             done(error.error, None)
             return
         self.runtime.write(partition, operation, done)
-
-
-def _commit_error(
-    modern: ModernGroups,
-    group_id: str,
-    committer: Committer,
-    version: int,
-    commits: list[Commit],
-    transactional: bool,
-) -> ErrorCode:
-    """TxnOffsetCommit does not know STALE_MEMBER_EPOCH. One partition that is refused refuses them all."""
-    error = modern.check_commit(group_id, committer, version, transactional=transactional)
-    for each in commits:
-        if error is not ErrorCode.NONE:
-            break
-        error = modern.check_partition(group_id, committer, each.topic, each.partition)
-    if transactional and error is ErrorCode.STALE_MEMBER_EPOCH:
-        return ErrorCode.ILLEGAL_GENERATION
-    return error

@@ -177,6 +177,10 @@ class Offsets:
         if producer_id not in waiting:
             self.producers.put(group, cell, (*waiting, producer_id))
 
+    def put(self, group: str, cell: TopicPartition, stored: Stored) -> None:
+        """Apply the record of a commit whose parts are known; `replay` for one outside a transaction."""
+        self.committed.put(group, cell, stored)
+
     def replay_end_marker(self, producer_id: int, commit: bool) -> None:
         """Publish or drop what is pending for a producer."""
         for key, stored in list(self.pending.row(producer_id).items()):

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from coordinator.group.classic import events as ev
-from coordinator.group.classic.commit import commit_seen
 from coordinator.group.classic.describe import subscribed_topics
 from coordinator.group.classic.effects import Outcome, Response, SetTimer
 from coordinator.group.classic.group import ClassicGroup
@@ -199,12 +198,14 @@ class GroupShard:
             self._perform(group, out)
         return error
 
-    def commit_seen(self, group: ClassicGroup, member_id: str) -> None:
+    def commit_seen(self, group: ClassicGroup, member_id: str, now_ms: int) -> None:
         """A member's commit was accepted, which is a sign of life."""
+        member = group.members.get(member_id)
+        if member is None or group.extend_session(member, now_ms):
+            return
         out = Outcome()
-        commit_seen(group, member_id, self._clock.now_ms(), out)
-        if out.timers:
-            self._perform(group, out)
+        group.renew_session(member, now_ms, out)
+        self._perform(group, out)
 
     def simple_group(self, group_id: str) -> ClassicGroup:
         """A group of offsets alone, for showing: Empty, without a protocol. It is not kept."""

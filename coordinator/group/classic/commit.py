@@ -5,7 +5,6 @@ OffsetCommit 0 to 10 and TxnOffsetCommit; the rules for groups of the new protoc
 
 from __future__ import annotations
 
-from coordinator.group.classic.effects import Outcome
 from coordinator.group.classic.events import NO_MEMBER_ID
 from coordinator.group.classic.group import ClassicGroup
 from coordinator.group.classic.states import GroupState
@@ -53,10 +52,3 @@ def check_commit(
     if not transactional and group.state is GroupState.COMPLETING_REBALANCE:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
-
-
-def commit_seen(group: ClassicGroup, member_id: str, now_ms: int, out: Outcome) -> None:
-    """A commit that passed the check is a sign of life: the member's session begins again."""
-    member = group.members.get(member_id)
-    if member is not None:
-        group.renew_session(member, now_ms, out)

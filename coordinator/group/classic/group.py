@@ -245,6 +245,16 @@ class ClassicGroup:
             member.timer_at_ms = member.session_deadline_ms
             out.set_timer(session_timer(member.member_id), delay_ms, SessionExpired(member.member_id))
 
+    def extend_session(self, member: Member, now_ms: int) -> bool:
+        """`renew_session` where that sets no timer, as nearly always; False where it would."""
+        if member.is_new:
+            return True
+        deadline_ms = now_ms + member.session_timeout_ms
+        if member.timer_at_ms == NO_TIMER or deadline_ms < member.timer_at_ms:
+            return False
+        member.session_deadline_ms = deadline_ms
+        return True
+
     def expect_write(self, write: Write, out: Outcome) -> None:
         """Remember what to do when the records of this Outcome are committed, or fail."""
         assert out.records, "a write has records"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.group.classic.commit import check_commit, check_commit_without_group, commit_seen
+from coordinator.group.classic.commit import check_commit, check_commit_without_group
 from coordinator.group.classic.effects import Outcome
 from tests.unit.coordinator.group.classic.play import Play, stable
 
@@ -102,8 +102,9 @@ def test_a_commit_keeps_the_session() -> None:
     play = stable(None, "a")
     play.do_wait("9000")
     out = Outcome()
-    commit_seen(play.existing(), play.ids["a"][0], play.now_ms, out)
-    commit_seen(play.existing(), "", play.now_ms, out)
+    group = play.existing()
+    member = group.members[play.ids["a"][0]]
+    assert group.extend_session(member, play.now_ms), "its timer will look again"
     play.perform(out)
     play.run(
         """
