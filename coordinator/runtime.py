@@ -233,6 +233,10 @@ class CoordinatorRuntime(Generic[S]):
         owned.shard.replay_end_marker(producer_id, commit)
         self._park(owned, parked, timeout_ms, now_ms)
 
+    def shard(self, partition: int) -> S:
+        """The shard of a partition, for one synchronous look at it. Raises CoordinatorError."""
+        return self._active(partition).shard
+
     def read(self, partition: int, operation: Callable[[S], R]) -> R:
         """Look at a shard; the operation reads committed state. Raises CoordinatorError."""
         return operation(self._active(partition).shard)

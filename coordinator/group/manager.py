@@ -63,8 +63,8 @@ class GroupManager(OffsetRequests):
         `answer` is called once, at once or later. Raises CoordinatorError without having called it.
         """
         partition = self.partition_of(group_id)
-        shard = self.runtime.read(partition, lambda shard: shard)
-        if (modern := shard.modern_group(group_id)) is not None:
+        shard = self.runtime.shard(partition)
+        if group_id not in shard.groups and (modern := shard.modern_group(group_id)) is not None:
             event = make_event(NO_TOKEN)
             if modern is not shard.consumer or not modern.is_empty(group_id):
                 self._handle_in_modern(partition, group_id, modern, event, answer)

@@ -196,9 +196,10 @@ class ClassicGroup:
         self, member: Member, protocols: tuple[tuple[str, bytes], ...], rebalance_ms: int, session_ms: int
     ) -> None:
         """Take over what a member says when it joins again."""
-        self._count(member, -1)
-        member.protocols = protocols
-        self._count(member, 1)
+        if member.protocols != protocols:
+            self._count(member, -1)
+            member.protocols = protocols
+            self._count(member, 1)
         self.claim_room(member)
         member.rebalance_timeout_ms = rebalance_ms
         member.session_timeout_ms = session_ms

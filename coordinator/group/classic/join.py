@@ -72,6 +72,8 @@ def _has_room(group: ClassicGroup, event: JoinGroup) -> bool:
 def _growth(group: ClassicGroup, event: JoinGroup) -> int:
     """How much more memory the group takes with what the member brings, about."""
     member = group.members.get(_known_id(group, event))
+    if member is not None and member.protocols == event.protocols:
+        return 0
     size = protocols_size(event.protocols)
     return size + pending_size(event.client_id) if member is None else size - protocols_size(member.protocols)
 
