@@ -62,5 +62,5 @@ def test_a_group_that_is_loading_is_no_reason_to_go(
     def refuse(*_: object) -> None:
         raise CoordinatorError(refused)
 
-    monkeypatch.setattr(broker.ctx.groups.manager().runtime, "read", refuse)
+    monkeypatch.setattr(broker.ctx.groups.manager().runtime, "shard", refuse)
     assert beat(broker, member) == told
