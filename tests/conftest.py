@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka_process import KafkaProcess
-from tests.support.machine import KCAT_HINT, kcat, may_do_without_kcat
+from tests.support.machine import TOOLS, may_do_without
 from tests.support.ottla_process import OttlaProcess
 
 TESTS = Path(__file__).parent
@@ -26,7 +26,7 @@ JAVA_FIXTURES = ("apache_kafka", "either_broker", "apache_kafka_3", "either_old_
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks what needs Java, keeps its users on one worker, leaves kcat's tests out where allowed."""
+    """Marks what needs Java, keeps its users on one worker, leaves tools' tests out where allowed."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if any(name in fixtures for name in JAVA_FIXTURES):
@@ -36,16 +36,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = folder if folder in HAVE_A_WORKER else next(kinds, None)
         if group is not None and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(group))
-    if may_do_without_kcat():
-        left_out = [item for item in items if item.get_closest_marker("kcat")]
-        items[:] = [item for item in items if not item.get_closest_marker("kcat")]
+    for tool in filter(may_do_without, TOOLS):
+        left_out = [item for item in items if item.get_closest_marker(tool.marker)]
+        items[:] = [item for item in items if not item.get_closest_marker(tool.marker)]
         if left_out:
             config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if kcat() is None:
-        terminalreporter.write_line(f"{KCAT_HINT}.", yellow=True)
+    for tool in TOOLS:
+        if tool.find() is None:
+            terminalreporter.write_line(f"{tool.hint}.", yellow=True)
 
 
 @pytest.fixture(scope="session")

@@ -64,6 +64,11 @@ SPARK_KAFKA = Artifact(
     (("org.apache.hadoop", "hadoop-client-runtime"), ("org.apache.hadoop", "hadoop-client-api")),
 )
 
+OPENSEARCH = Artifact("org.opensearch", "opensearch", "2.19.6")
+OPENSEARCH_NETTY = Artifact("org.opensearch.plugin", "transport-netty4-client", "2.19.6")
+LOG4J = Artifact("org.apache.logging.log4j", "log4j-core", "2.25.4")
+MARIADB_CONNECTOR = Artifact("org.mariadb.jdbc", "mariadb-java-client", "3.5.6")
+
 
 class JarsUnavailable(RuntimeError):
     """The jars could not be fetched; the message holds the fetcher's own words and what to do."""
@@ -82,6 +87,18 @@ def kafka_tools_jars() -> Path:
 def spark_kafka_jars() -> Path:
     """Folder with the jars of Spark's Kafka source and sink, without what pyspark carries itself."""
     return jars_of(SPARK_KAFKA)
+
+
+def opensearch_jars() -> list[Path]:
+    """Every jar of an OpenSearch node that speaks HTTP: the server, its transport, a logging binding."""
+    folders = [jars_of(artifact) for artifact in (OPENSEARCH, OPENSEARCH_NETTY, LOG4J)]
+    found = {jar.name: jar for folder in folders for jar in sorted(folder.glob("*.jar"))}
+    return list(found.values())
+
+
+def mariadb_connector_jars() -> Path:
+    """Folder with MariaDB's JDBC driver, and nothing that it needs for other purposes."""
+    return jars_of(MARIADB_CONNECTOR)
 
 
 def pyspark_jar(prefix: str) -> Path:
