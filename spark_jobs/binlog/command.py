@@ -115,9 +115,12 @@ class Job:
         while not self.stopped.is_set():
             before = self.saved.position
             try:
-                self.follow()
-                if self.once:
+                ended = self.follow()
+                if ended and self.once:
                     break
+                if not ended:
+                    self.save_pending()
+                    continue
                 problem = "the server ended the stream"
             except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError) as error:
                 if not is_passing(error):
@@ -138,8 +141,8 @@ class Job:
         self.save_pending()
         self.report()
 
-    def follow(self) -> None:
-        """One connection."""
+    def follow(self) -> bool:
+        """One connection, until the server ends it: True. False where this side wants to begin again."""
         connection = self.server.connect()
         try:
             kinds = {table: check_table(connection, *table) for table in self.tables}
@@ -162,9 +165,10 @@ class Job:
                 self.pending = item
             self.between(idle=item is None)
             if reader.altered and isinstance(item, Safe):
-                return  # begin again: the columns' kinds are looked up then
+                return False  # the kinds of the columns are looked up anew
             if self.stopped.is_set():
-                return
+                return False
+        return True
 
     def send(self, change: Change) -> None:
         database, table = change.table

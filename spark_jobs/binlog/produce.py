@@ -12,7 +12,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -28,6 +36,9 @@ OURS = {
     "enable.gapless.guarantee": True,
     "acks": "all",
     "linger.ms": 5,
+    # the library may not give up on one record and deliver the next; `flush` has the time limit
+    "message.timeout.ms": 0,
+    "log_level": 3,
 }
 
 
@@ -74,10 +85,10 @@ class Changes:
     targets: dict[str, Target] = field(default_factory=dict, init=False)
     producer: Producer = field(init=False)
     failure: str = field(default="", init=False)
+    delivered_at: float = field(default_factory=time.monotonic, init=False)
 
     def __post_init__(self) -> None:
-        timeout = {"message.timeout.ms": int(self.delivery_timeout_s * 1000)}
-        self.producer = Producer({**timeout, **self.options, **OURS})
+        self.producer = Producer({**self.options, **OURS})
 
     def open(self, topic: str, create_partitions: int) -> Target:
         """Prepares a topic: made where it is missing and may be made, its last records read."""
@@ -88,15 +99,14 @@ class Changes:
 
     def partition_count(self, topic: str) -> int:
         """0 where there is no such topic."""
+        admin = AdminClient(dict(self.options))
+        asked = admin.describe_topics(TopicCollection([topic]), request_timeout=REQUEST_TIMEOUT_S)
         try:
-            found = (
-                AdminClient(dict(self.options)).list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
-            )
+            return len(asked[topic].result().partitions)
         except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return 0
             raise TopicUnusable(f"topic {topic}: {reason(error)}") from error
-        if found.error is not None and found.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise TopicUnusable(f"topic {topic}: {found.error.str()}")
-        return len(found.partitions)
 
     def create(self, topic: str, partitions: int) -> int:
         if partitions <= 0:
@@ -138,20 +148,33 @@ class Changes:
                     on_delivery=self.delivered,
                 )
             except BufferError:
-                self.producer.poll(POLL_S)
+                self.deliver()
+            except KafkaException as error:
+                raise TopicUnusable(
+                    f"the change at {place} can't be written to {topic}-{partition}: {reason(error)}"
+                ) from error
             else:
                 self.producer.poll(0)
                 return
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
+        self.delivered_at = time.monotonic()
         if error is not None and not self.failure:
             self.failure = f"{message.topic()}-{message.partition()}: {error.str()}"
 
     def flush(self) -> None:
         """Returns when everything handed over is in the topics; TopicUnusable where it can't be."""
+        self.delivered_at = time.monotonic()
         while len(self.producer) and not self.failure:
-            self.producer.flush(POLL_S)
+            self.deliver()
         self.check()
+
+    def deliver(self) -> None:
+        """Waits a little for deliveries; a broker that takes nothing for too long is a failure."""
+        self.producer.poll(POLL_S)
+        if time.monotonic() - self.delivered_at > self.delivery_timeout_s and not self.failure:
+            names = ", ".join(self.targets)
+            self.failure = f"{names}: nothing was delivered for {self.delivery_timeout_s:g} s"
 
     def check(self) -> None:
         """After a failed delivery nothing more is written: what is behind the gap must not come before it."""

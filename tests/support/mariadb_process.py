@@ -59,8 +59,10 @@ class MariadbProcess:
         data = self.directory / "data"
         self.command = [str(programs.server), *self.options(data)]
         made = subprocess.run(
-            [programs.install, "--no-defaults", f"--datadir={data}", "--skip-test-db", *self.as_root()]
-            + ["--auth-root-authentication-method=normal", "--innodb-log-file-size=16M"],
+            [
+                *(programs.install, "--no-defaults", f"--datadir={data}", "--skip-test-db", *self.as_root()),
+                *("--auth-root-authentication-method=normal", "--innodb-log-file-size=16M"),
+            ],
             capture_output=True,
             text=True,
             check=False,
