@@ -20,6 +20,7 @@ from bench import (
     machine,
     produce_load,
     report,
+    spark,
 )
 from bench.rounds import Plan, Row
 from ottla.client import ClientError
@@ -32,6 +33,7 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "latency": latency.rows,
     "groups": groups.rows,
     "reload": group_reload.rows,
+    "spark": spark.rows,
     "footprint": footprint.rows,
 }
 RESULTS = Path(__file__).parent / "results"
