@@ -2,8 +2,7 @@
 
 It tells on its standard output what happens, a line each: `assigned 0 1`, `record PARTITION OFFSET VALUE` for
 each record when it has been dealt with, `committed` after each batch, `refused ERROR` where that was not
-accepted, `holding` where it was told to stop in
-the middle of one. SIGTERM has it leave.
+accepted, `holding` where it was told to stop in the middle of one. SIGTERM has it leave.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def with_kafka_python(options: dict[str, Any], teller: Teller) -> None:
     from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
     from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-    from kafka.errors import KafkaError
+    from kafka.errors import KafkaConnectionError, KafkaError
 
     known = (
         CooperativeStickyAssignor, RangePartitionAssignor, RoundRobinPartitionAssignor,
@@ -93,7 +92,10 @@ def with_kafka_python(options: dict[str, Any], teller: Teller) -> None:
         auto_offset_reset="earliest",
     )
     while not teller.over:
-        found = consumer.poll(timeout_ms=PATIENT_POLL_MS)
+        try:
+            found = consumer.poll(timeout_ms=PATIENT_POLL_MS)
+        except KafkaConnectionError:  # it lets this one through to its user while a broker is away
+            continue
         teller.look(place.partition for place in consumer.assignment())
         teller.batch((r.partition, r.offset, r.value) for records in found.values() for r in records)
         if found or teller.owes:
