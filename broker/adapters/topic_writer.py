@@ -54,8 +54,14 @@ class _Undecided:
 
     def written(self) -> None:
         """The turn is over: tell those that are gone from the log, then those that are committed."""
-        failures = self._replica.log.failures
+        log = self._replica.log
+        failures = log.failures
         staged, self.staged = self.staged, []
+        if len(staged) == 1 and not self.waiting:
+            [(last_offset, known_failures, _)] = staged
+            if known_failures == failures and log.high_watermark > last_offset and self._replica.is_leader:
+                self._tell(staged[0], ErrorCode.NONE)  # one batch and no follower, as nearly always
+                return
         if staged and staged[0][1] == failures:  # no write has failed since the first of them
             self.waiting.extend(staged)
         else:

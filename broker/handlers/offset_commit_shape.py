@@ -5,9 +5,10 @@ So a connection remembers the last good one, understood: the next is compared wi
 offsets, and the group's coordinator is asked about these, as for a decoded one. Leader epochs, metadata,
 times and the member's generation are among the bytes that are compared. Nothing waits: the answer has a
 place among the connection's, so commits that arrive together share the write of their turn. One that stands
-alone is appended from the pieces of the last one (`RepeatedCommit`). The broker spends 33 us on it, with the
-system calls; decoded and answered by the general encoder it was 63. Those that a connection sends without waiting for answers, and that lie behind one another, are one batch of
-records, all or nothing: 9 us for each of sixteen.
+alone is appended from the pieces of the last one (`RepeatedCommit`): the broker spends 33 us on it, with the
+system calls, instead of 63 with decoding and the general encoder. Those that a connection sends without
+waiting for answers, and that lie behind one another, are one batch of records, all or nothing: 9 us for each
+of sixteen.
 
 A shape holds for one image of the cluster, as topics were looked up in that.
 """
@@ -99,7 +100,8 @@ class OffsetCommitShape:
         self.following: Shape = self
         self._again: RepeatedCommit | None = None
         if not self._manager.runtime.compresses and all(is_plain(each, retention_ms) for each in commits):
-            self._again = RepeatedCommit(self._group, committer, version, commits)
+            partition = self._manager.partition_of(self._group, may_be_empty=True)
+            self._again = RepeatedCommit(partition, self._group, committer, version, commits)
 
     def serve(
         self, connection: Connection, buf: bytearray, at: int, end: int, correlation_id: int, own: bool
@@ -156,7 +158,7 @@ class OffsetCommitShape:
             else:
                 connection.answer(position, self._refused(correlation_id, [error] * len(self._commits)))
 
-        self._manager.commit_again(self._group, again, done)
+        self._manager.commit_again(again, done)
 
     def _take(self, commits: list[Commit], buf: bytearray, at: int, end: int) -> bool:
         """Add what the frame in buf[at:end] commits; False where it differs in more than the offsets."""

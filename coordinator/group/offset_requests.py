@@ -9,10 +9,11 @@ from coordinator.group.classic.describe import offset_delete_error, read_topics
 from coordinator.group.committer import check_committer
 from coordinator.group.modern.ports import Committer
 from coordinator.group.offsets import NO_RETENTION, Commit, Fetched, TopicPartition
+from coordinator.group.repeated_commit import RepeatedCommit
 from coordinator.group.shard import GroupShard
 from coordinator.ports import Clock
 from coordinator.result import NO_PRODUCER, CoordinatorError, Producer, Result
-from coordinator.runtime import CoordinatorRuntime, Prepared
+from coordinator.runtime import CoordinatorRuntime
 from protocol.errors import ErrorCode
 
 NO_READER = (None, -1)
@@ -58,16 +59,9 @@ class OffsetRequests:
 
         self._write(group_id, operation, done, may_be_empty=not transactional)
 
-    def commit_again(
-        self, group_id: str, prepared: Prepared[GroupShard], done: Callable[[ErrorCode, None], None]
-    ) -> None:
+    def commit_again(self, prepared: RepeatedCommit, done: Callable[[ErrorCode, None], None]) -> None:
         """OffsetCommit of one that was good before; all its offsets are committed, or none."""
-        try:
-            partition = self.partition_of(group_id, may_be_empty=True)
-        except CoordinatorError as error:
-            done(error.error, None)
-            return
-        self.runtime.write_prepared(partition, prepared, done)
+        self.runtime.write_prepared(prepared.partition, prepared, done)
 
     def fetch_offsets(
         self,

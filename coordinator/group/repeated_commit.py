@@ -45,11 +45,15 @@ class RepeatedCommit:
 
     __slots__ = (
         "_cells", "_commits", "_committer", "_count", "_fields", "_group_id", "_head", "_now_ms", "_pack",
-        "_size", "_version", "offsets",
+        "_size", "_version", "offsets", "partition",
     )  # fmt: skip
 
-    def __init__(self, group_id: str, committer: Committer, version: int, commits: Sequence[Commit]) -> None:
+    def __init__(
+        self, partition: int, group_id: str, committer: Committer, version: int, commits: Sequence[Commit]
+    ) -> None:
+        """`partition` is where the group lives."""
         assert all(is_plain(each, NO_RETENTION) for each in commits)
+        self.partition = partition
         self._group_id, self._committer, self._version = group_id, committer, version
         self._commits = list(commits)
         self._cells: list[tuple[TopicPartition, int, str]] = [

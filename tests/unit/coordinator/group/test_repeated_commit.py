@@ -31,10 +31,10 @@ COMMITS = st.lists(
 
 def again(groups: Requests, commits: list[Commit], committer: Committer = NOBODY, group: str = "g") -> list:
     """Commit with a template that was made of other offsets."""
-    prepared = RepeatedCommit(group, committer, 8, [each._replace(offset=1) for each in commits])
+    prepared = RepeatedCommit(0, group, committer, 8, [each._replace(offset=1) for each in commits])
     prepared.offsets = [each.offset for each in commits]
     answers: list = []
-    groups.manager.commit_again(group, prepared, lambda *got: answers.append(got))
+    groups.manager.commit_again(prepared, lambda *got: answers.append(got))
     return answers
 
 
