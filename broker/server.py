@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from broker.net.hub import Hub
 from broker.net.idle import IdleSweep
 from broker.net.limits import ConnectionLimits
 from broker.net.listener import Listener
+from broker.parallel_scans import parallel_scans
 from broker.producer_ids import ProducerIds
 from broker.share.data_path import ShareDataPath
 from broker.share_state import ShareState
@@ -50,6 +52,7 @@ from replication.metadata.sqlite_store import FILE_NAME, SqliteStore
 from replication.metadata.store import StoreError
 from replication.replica_manager import ReplicaManager
 from runtime.stalls import StallWatch
+from runtime.workers import Workers
 from storage import names
 from storage.log_config import LogConfig
 from storage.log_dirs import read_meta
@@ -137,7 +140,7 @@ class Broker:
         cluster_id = await ensure_cluster_id(store, proposed)
         self.logs.on_failure = lambda _: self._dir_failed()
         self.logs.open(cluster_id, self.config.node_id)
-        await self._env.run_blocking(self.logs.load)
+        await self._load_logs()
         controller, replicas = self._assemble(store)
         await controller.start(
             rack=self.config.text("broker.rack") or None,
@@ -163,6 +166,17 @@ class Broker:
         self._idle.start()
         for listener in self._listeners:
             listener.serve()
+
+    async def _load_logs(self) -> None:
+        """With worker processes for what an unclean stop leaves to read; they end with it."""
+        threads = self.config.integer("num.recovery.threads.per.data.dir") * len(self.logs.dirs)
+        count = min(threads, os.cpu_count() or 1)
+        workers = Workers(count)
+        try:
+            scans = parallel_scans(workers, count, self._env.loop)
+            await self._env.run_blocking(self.logs.load, scans)
+        finally:
+            await workers.aclose()
 
     def _lost(self, topic: str, index: int) -> bool:
         """Whether a partition has no log although all log directories are here."""

@@ -16,6 +16,7 @@ import pickle
 import struct
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,6 +96,12 @@ class Workers:
             value: _T = result
             return value
         raise result
+
+    def call_from_thread(
+        self, loop: asyncio.AbstractEventLoop, function: Callable[..., _T], *args: Any
+    ) -> Future[_T]:
+        """The same for a thread that is not the loop's; it waits for the future it gets."""
+        return asyncio.run_coroutine_threadsafe(self.call(function, *args), loop)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -108,6 +108,20 @@ class IndexFile:
         if len(self._pending) >= LUMP_BYTES:
             self.write_out()
 
+    def refill(self, packed: bytes) -> None:
+        """Replace all entries by these, which reach the file like new ones."""
+        self._cut(0)
+        self._loaded = True
+        self._decode(packed)
+        self.entries = len(packed) // self.ENTRY.size
+        self._pending = bytearray(packed)
+        if len(packed) >= LUMP_BYTES:
+            self.write_out()
+
+    def _decode(self, packed: bytes) -> None:
+        """Bring packed entries into the columns."""
+        raise AssertionError("each kind of index has columns of its own")
+
     def write_out(self, *, create: bool = False) -> None:
         """Bring entries in memory to the file; `create` makes the file even if there are none."""
         if self.handle is None and (self._pending or create):

@@ -17,15 +17,18 @@ from protocol.uuids import ZERO_UUID
 from runtime.clock import Clock
 from runtime.entropy import Random
 from runtime.files import FileSystem
-from storage import names, recovery
+from storage import names
 from storage.append import is_full
 from storage.errors import CorruptCheckpoint, InconsistentDirectory, StorageFailed
 from storage.flush_job import FlushJob
 from storage.local_log import LocalLog
 from storage.log_config import LogConfig
 from storage.log_dirs import LogDir
+from storage.log_loading import finish_loading
 from storage.partition_log import PartitionLog
 from storage.partition_metadata import read_topic_id
+from storage.recovery import Loading
+from storage.segment_scan import Scans, scan_inline
 from storage.tail import BUDGET_BYTES, TailBudget
 
 logger = logging.getLogger(__name__)
@@ -81,20 +84,27 @@ class LogManager:
         if not self.online_dirs():
             raise StorageFailed("no log directory is usable", offline=True)
 
-    def load(self) -> None:
+    def load(self, scans: Scans | None = None) -> None:
         """Load every partition found. Raises InconsistentDirectory for one that cannot be a partition.
 
-        Sets `unclean` if any directory was not closed cleanly.
+        `scans` reads the segments that have to be read wholly, in this thread if it is not given. Sets
+        `unclean` if any directory was not closed cleanly.
         """
+        loadings: list[tuple[LogDir, Loading]] = []
+        seen: dict[tuple[str, int], str] = {}
         for directory in self.online_dirs():
             try:
-                self._load_dir(directory)
+                loadings += [(directory, each) for each in self._begin_dir(directory, seen)]
             except OSError as error:
                 directory.fail(error)
+        for log in finish_loading(loadings, scans or scan_inline(self._files), self._clock):
+            self._register(log, (log.topic, log.partition))
+        for directory in self.online_dirs():
+            directory.loaded = True
         if not self.online_dirs():
             raise StorageFailed("no log directory could be loaded", offline=True)
 
-    def _load_dir(self, directory: LogDir) -> None:
+    def _begin_dir(self, directory: LogDir, seen: dict[tuple[str, int], str]) -> list[Loading]:
         now_ms = self._clock.now_ms()
         found = self._partition_dirs(directory)
         fresh = not found and not self._files.exists(directory.path_of(names.RECOVERY_POINTS))
@@ -108,6 +118,7 @@ class LogManager:
         for name in (names.RECOVERY_POINTS, names.LOG_STARTS, names.HIGH_WATERMARKS, names.CLEANER_OFFSETS):
             if not self._files.exists(directory.path_of(name)):
                 self._files.open(directory.path_of(name), create=True).close()
+        loadings = []
         for name, parsed in found:
             if parsed.kind == "delete":
                 self._deleted.append(
@@ -117,14 +128,13 @@ class LogManager:
             if parsed.kind:
                 continue
             key = (parsed.topic, parsed.partition)
-            if key in self._logs:
-                raise InconsistentDirectory(
-                    f"{name} is in {self._logs[key].directory.path} and in {directory.path}"
-                )
-            topic_id = self._read_topic_id(directory, name)
-            log = self._log_object(directory, name, key, topic_id, None)
+            other = seen.setdefault(key, directory.path)
+            if other != directory.path:
+                raise InconsistentDirectory(f"{name} is in {other} and in {directory.path}")
+            log = self._log_object(directory, name, key, self._read_topic_id(directory, name), None)
+            log.high_watermark = marks.get(key, 0)
             try:
-                recovery.load_log(
+                loading = Loading(
                     log,
                     clean=clean,
                     recovery_point=points.get(key, 0),
@@ -133,9 +143,8 @@ class LogManager:
                 )
             except ValueError as error:
                 raise InconsistentDirectory(f"{directory.path_of(name)}: {error}") from error
-            log.set_high_watermark(marks.get(key, 0))
-            self._register(log, key)
-        directory.loaded = True
+            loadings.append(loading)
+        return loadings
 
     def _partition_dirs(self, directory: LogDir) -> list[tuple[str, names.PartitionDir]]:
         found = []

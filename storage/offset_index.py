@@ -36,10 +36,13 @@ class OffsetIndex(IndexFile):
             return
         self._loaded = True
         if self.entries:
-            both = array("i", self._read(0, self.entries))
-            if sys.byteorder == "little":
-                both.byteswap()
-            self._offsets, self._positions = both[0::2], both[1::2]
+            self._decode(self._read(0, self.entries))
+
+    def _decode(self, packed: bytes) -> None:
+        both = array("i", packed)
+        if sys.byteorder == "little":
+            both.byteswap()
+        self._offsets, self._positions = both[0::2], both[1::2]
 
     def unload(self) -> None:
         """Sealed: the file serves from now on."""

@@ -9,12 +9,17 @@ index. Files are opened on first use. The active segment has its indexes in memo
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from runtime.files import FileHandle, FileSystem
 from storage import names, scan
 from storage.errors import CorruptLog
 from storage.log_config import FOREVER
 from storage.offset_index import RELATIVE_MAX, OffsetIndex
 from storage.time_index import TimeIndex
+
+if TYPE_CHECKING:
+    from storage.segment_scan import ScannedSegment
 
 UNKNOWN = -2  # a timestamp that was not read yet
 
@@ -240,13 +245,38 @@ class Segment:
         indexes = [index.handle for index in (self._offset_index, self._time_index) if index is not None]
         return [self.handle, *(handle for handle in indexes if handle is not None)]
 
-    def reset_indexes(self) -> None:
-        """Empty indexes, for recovery to fill."""
-        for index in (self.offset_index, self.time_index):
-            index.load()
-            index.truncate_entries(0)
-        self.last_indexed_position = 0
-        self._max_timestamp = self._max_timestamp_offset = -1
+    def rebuilt(self, found: ScannedSegment) -> int:
+        """Take over what reading the whole file gave, and cut what is no log; the bytes that were cut off."""
+        self.offset_index.refill(found.offset_entries)
+        self.time_index.refill(found.time_entries)
+        self.last_indexed_position = found.last_indexed_position
+        self.first_timestamp = found.first_timestamp
+        self.raise_max_timestamp(found.max_timestamp, found.max_timestamp_offset)
+        cut = found.size - found.end
+        if cut:
+            self.handle.truncate(found.end)
+            self.handle.sync()  # or the next power cut would mix the lost tail with what is written now
+        self.size = found.end
+        return cut
+
+    def replace_indexes(self, found: ScannedSegment) -> None:
+        """Put new index files in place of those of a sealed segment; what is no log at its end goes.
+
+        The offset index comes last: after a crash in between it is still the old one, and found out again.
+        """
+        times = found.time_entries
+        pack = TimeIndex.ENTRY.pack
+        if found.max_timestamp >= 0:
+            final = pack(found.max_timestamp, found.max_timestamp_offset - self.base_offset)
+            if not times or found.max_timestamp > TimeIndex.ENTRY.unpack(times[-len(final) :])[0]:
+                times += final
+        if not found.whole:
+            self.handle.truncate(found.end)
+            self.handle.sync()
+        self.close_files()
+        self.size = found.end
+        self._files.write_atomic(self.path(names.TIME_INDEX), times)
+        self._files.write_atomic(self.path(names.OFFSET_INDEX), found.offset_entries)
 
     def rename_suffix(self, old: str, new: str) -> list[str]:
         """Append a suffix to the files, or take it away; the paths of those that exist, as they are now."""

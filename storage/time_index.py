@@ -33,9 +33,11 @@ class TimeIndex(IndexFile):
             return
         self._loaded = True
         if self.entries:
-            for timestamp, relative in self.ENTRY.iter_unpack(self._read(0, self.entries)):
-                self._timestamps.append(timestamp)
-                self._offsets.append(relative)
+            self._decode(self._read(0, self.entries))
+
+    def _decode(self, packed: bytes) -> None:
+        columns = tuple(zip(*self.ENTRY.iter_unpack(packed), strict=True)) or ((), ())
+        self._timestamps, self._offsets = array("q", columns[0]), array("i", columns[1])
 
     def unload(self) -> None:
         """Sealed: the file serves from now on."""

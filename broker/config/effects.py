@@ -42,7 +42,8 @@ EFFECTIVE: Final = words(
     log.segment.bytes log.segment.delete.delay.ms max.connections max.connections.per.ip
     max.connections.per.ip.overrides max.decompressed.message.bytes
     max.incremental.fetch.session.cache.slots max.request.partition.size.limit message.max.bytes
-    min.insync.replicas node.id num.partitions offset.metadata.max.bytes offsets.commit.timeout.ms
+    min.insync.replicas node.id num.partitions num.recovery.threads.per.data.dir
+    offset.metadata.max.bytes offsets.commit.timeout.ms
     offsets.load.buffer.size offsets.retention.check.interval.ms offsets.retention.minutes
     offsets.topic.compression.codec offsets.topic.num.partitions offsets.topic.replication.factor
     offsets.topic.segment.bytes producer.id.expiration.ms

@@ -105,3 +105,15 @@ def test_more_calls_than_workers_wait_their_turn():
         assert answers == list(range(6))
 
     with_workers(body, count=2)
+
+
+def test_a_thread_calls_and_waits():
+    async def body(workers):
+        loop = asyncio.get_running_loop()
+
+        def on_thread():
+            return workers.call_from_thread(loop, divmod, 17, 5).result()
+
+        assert await asyncio.to_thread(on_thread) == (3, 2)
+
+    with_workers(body)
