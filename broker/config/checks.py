@@ -1,19 +1,10 @@
 """Rules between broker keys that Kafka checks at start and on each dynamic change."""
 
 from broker.config.broker_config import BrokerConfig
+from broker.config.group_bounds import broken_orders
 from broker.config.values import ConfigError
 
 CODECS = range(5)  # none, gzip, snappy, lz4, zstd
-NOT_BELOW = (
-    ("group.share.max.delivery.count.limit", "group.share.delivery.count.limit"),
-    ("group.share.delivery.count.limit", "group.share.min.delivery.count.limit"),
-    ("group.share.max.partition.max.record.locks", "group.share.partition.max.record.locks"),
-    ("group.share.partition.max.record.locks", "group.share.min.partition.max.record.locks"),
-    ("group.share.record.lock.duration.ms", "group.share.min.record.lock.duration.ms"),
-    ("group.share.max.record.lock.duration.ms", "group.share.record.lock.duration.ms"),
-    ("group.share.max.share.sessions", "group.share.max.size"),
-)
-"""Pairs of which the first key may not be below the second."""
 
 
 def check_cross_key_rules(config: BrokerConfig) -> list[str]:
@@ -45,9 +36,7 @@ def check_cross_key_rules(config: BrokerConfig) -> list[str]:
         problems.append("offsets.commit.timeout.ms must be above 0")
     if config.integer("offsets.topic.compression.codec") not in CODECS:
         problems.append("offsets.topic.compression.codec must be a codec's number, 0 to 4")
-    for high, low in NOT_BELOW:
-        if config.integer(high) < config.integer(low):
-            problems.append(f"{high} must be greater than or equal to {low}")
+    problems += broken_orders(config)
     try:
         per_ip_limits(config)
     except ConfigError as error:
