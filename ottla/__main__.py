@@ -25,6 +25,8 @@ COMMANDS = {
     "dump-log": "Print the content of log and index files (kafka-dump-log).",
     "consumer-groups": "List, describe or delete groups, reset their offsets (kafka-consumer-groups).",
     "share-groups": "List, describe or delete share groups, change their offsets (kafka-share-groups).",
+    "delete-records": "Delete partitions' records up to an offset (kafka-delete-records).",
+    "log-dirs": "Show what lies in brokers' log directories (kafka-log-dirs).",
     "features": "Show or change finalized features (kafka-features).",
     "console-producer": "Send lines from standard input (kafka-console-producer).",
     "console-consumer": "Print a topic's records (kafka-console-consumer).",

@@ -21,6 +21,8 @@ KAFKA_CLASSES = {
     "get-offsets": "GetOffsetShell",
     "dump-log": "DumpLogSegments",
     "features": "FeatureCommand",
+    "delete-records": "DeleteRecordsCommand",
+    "log-dirs": "LogDirsCommand",
     "console-producer": "ConsoleProducer",
     "console-consumer": "consumer.ConsoleConsumer",
     "consumer-groups": "consumer.group.ConsumerGroupCommand",
