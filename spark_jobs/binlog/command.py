@@ -7,7 +7,6 @@ recognised by the topics' last records and left out (see produce.py).
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 import time
@@ -88,6 +87,7 @@ class Job:
             check_available(files, found.file, found.offset)
         for topic in dict.fromkeys(map(self.topic_of, self.tables)):
             self.open_topic(topic, files, fresh=found is None)
+        save(self.position_file, self.saved)  # "latest" is a place from now on
 
     def open_topic(self, topic: str, files: list[tuple[str, int]], fresh: bool) -> None:
         target = self.changes.open(topic, self.partitions)
@@ -327,7 +327,6 @@ def command(
       python -m spark_jobs binlog --bootstrap localhost:9092 --table shop.customers --topic customers \\
         --partitions 4 --position-file /var/lib/cdc/customers.json
     """
-    logging.basicConfig(format="%(message)s", level=logging.WARNING)
     job = Job(
         Server(host, port, user, password, ssl_ca),
         tables_of(names, topic),

@@ -11,12 +11,12 @@ warning instead.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+import click
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.constants import NONE_SOURCE
 from pymysqlreplication.event import (
@@ -33,8 +33,6 @@ from pymysqlreplication.row_event import DeleteRowsEvent, RowsEvent, UpdateRowsE
 from spark_jobs.binlog.position import BINLOG_START, Position, sequence_of
 from spark_jobs.binlog.server import BinlogUnusable, Server
 from spark_jobs.binlog.values import Json, row_values
-
-log = logging.getLogger(__name__)
 
 HEARTBEAT_S = 0.5
 EVENTS = [
@@ -187,7 +185,7 @@ class Reader:
                 )
             elif REMOVES.match(text):
                 self.altered = True
-                log.warning("%s.%s: %s: no rows are told of it", database, table, text.strip()[:120])
+                click.echo(f"{database}.{table}: {text.strip()[:120]}: no rows are told of it", err=True)
 
     def refuse(self, what: str, file: str, offset: int) -> None:
         where = f"{file or 'binlog'} at {offset}"
@@ -198,7 +196,7 @@ class Reader:
                 "than TRUNCATE). Bring the copies up to date by hand, then run with --skip-statements to go "
                 "on behind it."
             )
-        log.warning("%s: %s: passed over, as --skip-statements says", where, what)
+        click.echo(f"{where}: {what}: passed over, as --skip-statements says", err=True)
 
 
 PARTIAL: dict[str, Json] = {}

@@ -1,7 +1,7 @@
 """Current state as Parquet: generations of files behind a manifest that is replaced atomically.
 
     manifest.json                               which files are the state now, and up to which offsets it goes
-    data/00000012-4f1c.../bucket=3/part-*.parquet
+    data/00000012-4f1c.../_bucket=3/part-*.parquet
 
 A reader takes the files that the manifest names; together they are the whole state, one row for each key. A
 batch writes the buckets (by the key's hash) that it touches anew and keeps the other files. The files that a
@@ -111,7 +111,7 @@ class ManifestSink:
         grace_s: float = 600.0,
         topic_epoch: int = 0,
     ) -> None:
-        self.spark, self.buckets, self.grace_s = spark, buckets, grace_s
+        self.buckets, self.grace_s = buckets, grace_s
         self.storage = storage_of(spark, path)
         self.epoch = topic_epoch
         self.declared = declared_columns(schema)
@@ -169,13 +169,13 @@ class ManifestSink:
         """Writes the touched buckets, then the manifest; only that makes them count."""
         old = self.manifest
         buckets = old.buckets or self.buckets
-        good = good.withColumn("bucket", bucket_of(buckets))
-        touched = sorted(row["bucket"] for row in good.select("bucket").distinct().collect())
+        good = good.withColumn("_bucket", bucket_of(buckets))
+        touched = sorted(row["_bucket"] for row in good.select("_bucket").distinct().collect())
         number = old.generation + 1
         folder = f"{DATA}/{number:08d}-{uuid.uuid4().hex[:12]}"
         files = dict(old.files)
         if touched:
-            before = frame_of(self.spark, self.storage, replace(old, columns=columns), touched)
+            before = frame_of(good.sparkSession, self.storage, replace(old, columns=columns), touched)
             survivors = before.join(good.select(f.col("key").alias("_key")), "_key", "left_anti")
             rows = good.where("op <> 'd'").select(
                 f.col("key").alias("_key"),
@@ -183,11 +183,11 @@ class ManifestSink:
                 f.col("offset").alias("_offset"),
                 *(f.col(f"typed.`{name.replace('`', '``')}`") for name, _ in columns),
             )
-            whole = survivors.unionByName(rows).withColumn("bucket", bucket_of(buckets, "_key"))
-            placed = whole.repartition("bucket").sortWithinPartitions("bucket", "_key")
-            placed.write.partitionBy("bucket").parquet(self.storage.uri(folder))
+            whole = survivors.unionByName(rows).withColumn("_bucket", bucket_of(buckets, "_key"))
+            placed = whole.repartition("_bucket").sortWithinPartitions("_bucket", "_key")
+            placed.write.partitionBy("_bucket").parquet(self.storage.uri(folder))
             for bucket in touched:
-                found = self.storage.files(f"{folder}/bucket={bucket}")
+                found = self.storage.files(f"{folder}/_bucket={bucket}")
                 files[str(bucket)] = [name for name in found if name.endswith(".parquet")]
             self.storage.sync([name for bucket in touched for name in files[str(bucket)]])
         now_ms = int(time.time() * 1000)
