@@ -19,6 +19,7 @@ from bench import (
     librdkafka,
     machine,
     produce_load,
+    recovery,
     report,
     spark,
 )
@@ -33,6 +34,7 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "latency": latency.rows,
     "groups": groups.rows,
     "reload": group_reload.rows,
+    "recovery": recovery.rows,
     "spark": spark.rows,
     "footprint": footprint.rows,
 }
