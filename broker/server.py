@@ -107,6 +107,7 @@ class Broker:
             config.integer("socket.request.max.bytes"),
         )
         config.subscribe(self._limits_changed)
+        self._limits_changed(frozenset())
         self._stalls = StallWatch(env.loop)
         self._idle = IdleSweep(self.hub, config.integer("connections.max.idle.ms"))
         self.addresses: Sequence[Address] = ()
@@ -117,6 +118,9 @@ class Broker:
         limits.max_connections = self.config.integer("max.connections")
         limits.per_ip = self.config.integer("max.connections.per.ip")
         limits.per_ip_overrides = per_ip_limits(self.config)
+        producers = self.logs.producer_settings
+        producers.expiration_ms = self.config.integer("producer.id.expiration.ms")
+        producers.verify = self.config.flag("transaction.partition.verification.enable")
 
     def _default_log_config(self) -> LogConfig:
         """For loading; the overrides of each topic come with the image."""

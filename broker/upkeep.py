@@ -1,16 +1,17 @@
-"""What a broker does by the clock: checkpoints, syncs that rolling left behind, removal of old files.
+"""What a broker does by the clock: retention, checkpoints, syncs that rolling left behind, old files.
 
 State is read on the event loop, in one go; threads sync and write the checkpoints, but for log starts. A disk
 that fails takes its log directory offline. The intervals are Kafka's: high watermarks every
 `replica.high.watermark.checkpoint.interval.ms`, recovery points and log starts every
-`log.flush.offset.checkpoint.interval.ms` and `log.flush.start.offset.checkpoint.interval.ms`.
+`log.flush.offset.checkpoint.interval.ms` and `log.flush.start.offset.checkpoint.interval.ms`, retention every
+`log.retention.check.interval.ms` after `log.initial.task.delay.ms`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ottla.upkeep")
 
-FILES_EVERY_MS = 10_000
+FILES_EVERY_MS = 1_000
+STEP_SECONDS = 0.002
 SYNCS_EVERY_MS = 1_000
 SYNC_CHECKPOINT_EVERY_S = 2.0
-PRODUCERS_EVERY_MS = 600_000
 
 
 class Upkeep:
@@ -63,14 +64,33 @@ class Upkeep:
         )
         every("syncs that are due", SYNCS_EVERY_MS, self._on_loop(self._logs.begin_flushes))
         every("old files", FILES_EVERY_MS, self._remove_files)
-        every("old producers", PRODUCERS_EVERY_MS, self._expire_producers)
+        every(
+            "retention",
+            config.integer("log.retention.check.interval.ms"),
+            lambda: self._in_steps(self._logs.delete_old_segments()),
+            config.integer("log.initial.task.delay.ms"),
+        )
+        every(
+            "old producers",
+            config.integer("producer.id.expiration.check.interval.ms"),
+            lambda: self._in_steps(self._logs.expire_producers()),
+        )
 
-    def _every(self, name: str, interval_ms: int, work: Callable[[], Awaitable[None]]) -> None:
+    def _every(
+        self,
+        name: str,
+        interval_ms: int,
+        work: Callable[[], Awaitable[None]],
+        first_after_ms: int | None = None,
+    ) -> None:
         """Every so often; once if the interval is not above 0, as in Kafka."""
+        first_ms = interval_ms if first_after_ms is None else first_after_ms
 
         async def repeat() -> None:
+            delay_ms = first_ms
             while True:
-                await asyncio.sleep(max(interval_ms, 0) / 1000)
+                await asyncio.sleep(max(delay_ms, 0) / 1000)
+                delay_ms = interval_ms
                 try:
                     await work()
                 except (OSError, StorageError, BlockingBusy) as error:
@@ -127,13 +147,18 @@ class Upkeep:
         except BlockingBusy as error:
             log.warning("A checkpoint in %s waits for the next turn: %s", directory.path, error)
 
+    async def _in_steps(self, work: Iterable[int]) -> None:
+        """For work on every log: the loop gets its turn whenever a few milliseconds have gone."""
+        clock = self._env.clock
+        until = clock.monotonic() + STEP_SECONDS
+        for _ in work:
+            if clock.monotonic() >= until:
+                await asyncio.sleep(0)
+                until = clock.monotonic() + STEP_SECONDS
+
     async def _remove_files(self) -> None:
-        self._logs.delete_old_segments()
         for remove in self._logs.take_doomed():
             try:
                 await self._env.run_blocking(remove)
             except OSError as error:
                 log.warning("Files of a deleted topic or segment stay until the next start: %s", error)
-
-    async def _expire_producers(self) -> None:
-        self._logs.expire_producers(self._config.integer("producer.id.expiration.ms"))

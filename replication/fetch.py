@@ -227,7 +227,10 @@ def read_row(wanted: Wanted, partition: Partition, params: FetchParams, budget: 
         else:
             budget.available += found.length
     if params.isolation == READ_COMMITTED and consumer:
-        row.aborted = []
+        try:
+            row.aborted = [(txn.producer_id, txn.first_offset) for txn in log.aborted_within(offset, found)]
+        except StorageError as failed:
+            return Row(wanted, storage_error_at(failed.error, params.version))
     return _with_offsets(row, partition, high_watermark, stable)
 
 

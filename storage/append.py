@@ -8,14 +8,13 @@ producers and epochs are as before the turn.
 
 from __future__ import annotations
 
-import errno
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from protocol.errors import ErrorCode
 from protocol.records.control import ABORT, COMMIT, read_end_marker
 from runtime.files import Buffer
-from storage import scan
-from storage.errors import AppendRefused, CorruptLog, StorageFailed
+from storage import roll, scan, transactions
+from storage.errors import AppendRefused, CorruptLog, StorageFailed, is_full
 from storage.segment import UNKNOWN
 
 if TYPE_CHECKING:
@@ -71,7 +70,9 @@ def write_staged(log: PartitionLog) -> None:
     staged.clear()
     log.end_offset = log.next_offset
     if log.has_producers:
-        log.producers.commit(log.next_offset)
+        aborted = log.producers.commit(log.next_offset)
+        if aborted is not None:
+            transactions.written(log, aborted)
     if log.end_offset - log.local.recovery_point >= log.config.flush_messages:
         log.flush()
 
@@ -87,7 +88,7 @@ def add_entry(log: PartitionLog, last_offset: int, position: int) -> None:
             log.directory.fail(error)
         segment.last_indexed_position = position
     if segment.indexes_full(log.config.segment_index_bytes):
-        log.roll_before_next()
+        roll.before_next(log)
 
 
 def undo_staged(log: PartitionLog) -> None:
@@ -99,7 +100,7 @@ def undo_staged(log: PartitionLog) -> None:
     log.failures += 1
     if segment.size == 0:
         segment.first_timestamp = UNKNOWN
-        log.plan_roll()
+        roll.plan(log)
     if log.has_producers:
         log.producers.rollback()
     try:
@@ -108,11 +109,6 @@ def undo_staged(log: PartitionLog) -> None:
         log.leader_epochs.clip(log.end_offset)
     except OSError as error:
         log.directory.fail(error)
-
-
-def is_full(error: OSError) -> bool:
-    """Whether the disk, or the user's share of it, is full: a failure that passes."""
-    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def fail(log: PartitionLog, error: OSError, doing: str) -> NoReturn:
@@ -189,7 +185,9 @@ def append_fetched(log: PartitionLog, view: memoryview, now_ms: int) -> int:
         log.staged.append((batch, size, last, timestamp))
         log.position += size
         log.next_offset = last + 1
-        replay_batch(producers, facts, batch)
+        if facts.producer_id >= 0:
+            producers.remember(facts.producer_id)
+            replay_batch(producers, facts, batch)
     log.write_pending()
     return log.end_offset
 
@@ -202,7 +200,12 @@ def replay_batch(producers: ProducerState, facts: scan.BatchFacts, batch: Buffer
         marker = read_end_marker(batch)
         if marker is not None and marker.type in (ABORT, COMMIT):
             producers.replay_marker(
-                marker.producer_id, marker.producer_epoch, marker.coordinator_epoch, marker.timestamp
+                marker.producer_id,
+                marker.producer_epoch,
+                marker.coordinator_epoch,
+                facts.last_offset,
+                marker.timestamp,
+                marker.type == COMMIT,
             )
         return
     producers.replay(

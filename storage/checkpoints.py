@@ -73,12 +73,14 @@ def replace_file(files: FileSystem, path: str, data: bytes) -> None:
 
 def sync_file(files: FileSystem, path: str) -> None:
     """Wait until the contents of the file are on the disk; no error if there is none."""
-    if files.exists(path):
+    try:
         handle = files.open(path)
-        try:
-            handle.sync()
-        finally:
-            handle.close()
+    except FileNotFoundError:
+        return
+    try:
+        handle.sync()
+    finally:
+        handle.close()
 
 
 def read_offsets(files: FileSystem, path: str) -> dict[tuple[str, int], int]:

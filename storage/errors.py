@@ -7,6 +7,8 @@ the log, and a disk that failed (Kafka's KAFKA_STORAGE_ERROR). What a reader fin
 
 from __future__ import annotations
 
+import errno
+
 from protocol.errors import ErrorCode
 
 
@@ -63,3 +65,8 @@ class DirectoryLocked(Exception):
 
 class InconsistentDirectory(Exception):
     """A log directory that does not belong here: other cluster, other node, or not a log directory at all."""
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the disk, or the user's share of it, is full: a failure that passes."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -11,15 +11,17 @@ if TYPE_CHECKING:
 class FlushJob:
     """A flush whose waiting is done elsewhere: `run` on any thread, then `finish` on the loop's."""
 
-    __slots__ = ("_active", "_cuts", "_epoch_writes", "_log", "_position", "_sync", "upto")
+    __slots__ = ("_active", "_cuts", "_epoch_writes", "_log", "_names_made", "_position", "_sync", "upto")
 
-    def __init__(self, log: PartitionLog, upto: int) -> None:
+    def __init__(self, log: PartitionLog, upto: int, snapshot: str | None = None) -> None:
+        """`snapshot`: a file of producers that belongs to the new recovery point."""
         self._log = log
         self.upto = upto
         self._cuts = log.cuts
         self._active, self._position = log.active, log.active.size
-        self._sync = log.local.flush_job(upto, log.leader_epochs.unsynced())
+        self._sync = log.local.flush_job(upto, log.leader_epochs.unsynced(), snapshot)
         self._epoch_writes = log.leader_epochs.writes
+        self._names_made = log.local.names_made
 
     def run(self) -> None:
         """Sync the files; raises OSError."""
@@ -31,7 +33,7 @@ class FlushJob:
         if log.closed or log.cuts != self._cuts:
             return  # it was about files that are no longer there
         if error is None:
-            log.local.mark_flushed(self.upto, self._active.base_offset)
+            log.local.mark_flushed(self.upto, self._names_made)
             log.leader_epochs.synced(self._epoch_writes)
             if log.active is self._active:
                 log.local.flushed_position = self._position

@@ -31,7 +31,7 @@ class LocalLog:
     """See the module. `directory` is the partition's."""
 
     __slots__ = (
-        "_known_offset",
+        "_names_synced",
         "_random",
         "config",
         "directory",
@@ -39,6 +39,7 @@ class LocalLog:
         "files",
         "flush_begun_ms",
         "flushed_position",
+        "names_made",
         "recovery_point",
         "segments",
     )
@@ -53,7 +54,8 @@ class LocalLog:
         self.recovery_point = 0  # everything below is synced
         self.flushed_position = 0  # in the active segment; what lies behind it is dirty
         self.flush_begun_ms = 0  # when the last periodic flush began, or dirty bytes were first seen
-        self._known_offset = -1  # base of the newest segment whose name is durable
+        self.names_made = 1  # how often a file appeared; those that were found on loading count as one
+        self._names_synced = 0  # up to which of them the names are durable
 
     def new_segment(self, base_offset: int, now_ms: int) -> Segment:
         """Create the files of a segment and make it the active one."""
@@ -68,8 +70,7 @@ class LocalLog:
         )
         self.segments.add(segment)
         self.flushed_position = 0
-        # A file of that name may have gone before.
-        self._known_offset = min(self._known_offset, base_offset - 1)
+        self.names_made += 1
         return segment
 
     def roll(self, base_offset: int, now_ms: int) -> Segment:
@@ -83,10 +84,10 @@ class LocalLog:
             active.seal()
         return self.new_segment(base_offset, now_ms)
 
-    def flush_job(self, upto: int, also: str | None) -> Callable[[], None]:
+    def flush_job(self, upto: int, *also: str | None) -> Callable[[], None]:
         """What has to be synced so that everything below `upto` is on the disk; to be run on any thread.
 
-        Index entries go to their files here and now; the returned call only syncs, the file `also` first.
+        Index entries go to their files here and now; the returned call only syncs, the files `also` first.
         `mark_flushed` follows it.
         """
         # A segment that was closed after the last flush got its final time entry then.
@@ -96,15 +97,16 @@ class LocalLog:
         for segment in segments:
             segment.write_indexes()
             handles += segment.handles()
-        renamed = also is not None or self.segments.active.base_offset > self._known_offset
+        first_of_all = [path for path in also if path is not None]
+        renamed = bool(first_of_all) or self.names_made > self._names_synced
         directory = self.directory if renamed else None
-        files, first = self.files, self._known_offset < 0
+        files, first = self.files, not self._names_synced
         topic_id = f"{self.directory}/{names.PARTITION_METADATA}"
         parent = self.directory.rpartition("/")[0]
 
         def sync() -> None:
-            if also is not None:
-                sync_file(files, also)
+            for path in first_of_all:
+                sync_file(files, path)
             if first:
                 sync_file(files, topic_id)
             for handle in handles:
@@ -117,15 +119,14 @@ class LocalLog:
 
         return sync
 
-    def mark_flushed(self, upto: int, known_offset: int) -> None:
-        """A flush job for `upto` ended well; `known_offset` was the active base when it began."""
-        if upto > self.recovery_point:
-            self.recovery_point = upto
-            self._known_offset = max(self._known_offset, known_offset)
+    def mark_flushed(self, upto: int, names_made: int) -> None:
+        """A flush job for `upto` ended well; `names_made` is the count when it began."""
+        self.recovery_point = max(self.recovery_point, upto)
+        self._names_synced = max(self._names_synced, names_made)
 
     def mark_known(self) -> None:
-        """The names of all segments are durable, as after a clean stop."""
-        self._known_offset = self.segments.active.base_offset
+        """The names of all files are durable, as after a clean stop."""
+        self._names_synced = self.names_made
 
     def set_aside(self, gone: list[Segment], now_ms: int) -> None:
         """Take segments out of the log; their files are renamed now and removed later."""

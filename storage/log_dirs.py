@@ -16,8 +16,8 @@ from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 from runtime.files import FileLock, FileLockHeld, FileSystem
 from runtime.latest import Latest
 from storage import checkpoints, names
-from storage.append import is_full
-from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory
+from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory, is_full
+from storage.producers.settings import ProducerSettings
 from storage.properties import parse_properties
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class LogDir:
         self.logs: dict[tuple[str, int], PartitionLog] = {}
         self.was_clean = False
         self.loaded = False
+        self.producer_settings = ProducerSettings()
         self.starts_moved = False  # a start offset moved since the last checkpoint of them
         self.on_failure: Callable[[LogDir], None] | None = None
         self.on_job: Callable[[FlushJob], None] | None = None

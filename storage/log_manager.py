@@ -18,8 +18,7 @@ from runtime.clock import Clock
 from runtime.entropy import Random
 from runtime.files import FileSystem
 from storage import names
-from storage.append import is_full
-from storage.errors import CorruptCheckpoint, InconsistentDirectory, StorageFailed
+from storage.errors import CorruptCheckpoint, InconsistentDirectory, StorageFailed, is_full
 from storage.flush_job import FlushJob
 from storage.local_log import LocalLog
 from storage.log_config import LogConfig
@@ -27,6 +26,7 @@ from storage.log_dirs import LogDir
 from storage.log_loading import finish_loading
 from storage.partition_log import PartitionLog
 from storage.partition_metadata import read_topic_id
+from storage.producers.settings import ProducerSettings
 from storage.recovery import Loading
 from storage.segment_scan import Scans, scan_inline
 from storage.tail import BUDGET_BYTES, TailBudget
@@ -57,6 +57,10 @@ class LogManager:
         self._logs: dict[tuple[str, int], PartitionLog] = {}
         self._budget = TailBudget(tail_bytes)
         self._deleted: list[tuple[int, LogDir, str]] = []  # due, directory, name
+        self.producer_settings = ProducerSettings(clock)
+        for directory in self.dirs:
+            directory.producer_settings = self.producer_settings
+        self.cleaner_runs = False  # then it looks after the retention of compacted logs as well
         self.on_failure: Callable[[LogDir], None] | None = None
         self.unclean = False  # whether a directory had not been closed cleanly: leader epochs must rise
 
@@ -324,21 +328,24 @@ class LogManager:
                 begun += 1
         return begun
 
-    def delete_old_segments(self) -> int:
-        """Set aside segments that lie wholly below their log's start offset; how many."""
-        now_ms = self._clock.now_ms()
-        return sum(
-            log.delete_segments_below_start(now_ms)
-            for log in self._logs.values()
-            if not log.directory.offline and len(log.local.segments) > 1
-        )
+    def delete_old_segments(self) -> Iterator[int]:
+        """A retention run, log by log, so that the caller can pause; how many segments each log lost.
 
-    def expire_producers(self, expiration_ms: int) -> int:
-        """Forget idle producers of logs whose state is in memory; how many."""
-        now_ms = self._clock.now_ms()
-        return sum(
-            log.producers.expire(now_ms, expiration_ms) for log in self._logs.values() if log.has_producers
-        )
+        Logs that are compacted are left to the cleaner where one runs.
+        """
+        for log in list(self._logs.values()):
+            if log.closed or log.directory.offline or (self.cleaner_runs and log.config.compacted):
+                continue
+            try:
+                yield log.delete_old_segments(self._clock.now_ms())
+            except StorageFailed as error:
+                logger.warning("%s", error)
+
+    def expire_producers(self) -> Iterator[int]:
+        """Forget idle producers of logs whose state is in memory, log by log; how many."""
+        for log in list(self._logs.values()):
+            if log.has_producers and not log.closed:
+                yield log.producers.expire(self._clock.now_ms())
 
     def persist_log_starts(self) -> None:
         """Write the start offsets of directories where one moved; before DeleteRecords is answered.

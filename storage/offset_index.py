@@ -88,6 +88,11 @@ class OffsetIndex(IndexFile):
         before = self.entry(below - 1)[1] if below else 0
         return before, self.entry(below)[1] if below < self.entries else -1
 
+    def offset_from(self, position: int) -> int:
+        """The offset of the first entry whose position is not below `position`; -1 where there is none."""
+        number = self._count_up_to(1, position - 1)
+        return self.entry(number)[0] if number < self.entries else -1
+
     def position_up_to(self, position: int) -> int:
         """The greatest indexed position not above `position`; 0 where there is none."""
         found = self._count_up_to(1, position)

@@ -4,38 +4,40 @@ Offsets: `start_offset` is the first one readable, `end_offset` (exclusive) the 
 `next_offset` what the next batch gets, staged ones included; start <= high watermark <= end <= next.
 Appends are staged and written once a turn (`append.py`); readers see a batch only after its write returned.
 Nothing here awaits and, but for what says so, nothing waits for the disk. A log is opened without reading its
-indexes, producers or epochs; the first append or read that needs them does.
+indexes, producers or epochs; the first append or read that needs them does. What a log does seldom is in
+modules of its own: `roll.py`, `cutting.py`, `retention.py`, `transactions.py`, `time_lookup.py`.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from protocol.errors import ErrorCode
 from protocol.records.rules import Checked
 from runtime.files import Buffer, FileHandle
-from storage import append, names, read, recovery, time_lookup
+from storage import append, cutting, names, read, recovery, retention, time_lookup, transactions
+from storage import roll as rolling
 from storage.append import Appended
-from storage.errors import AppendRefused, OffsetOutOfRange, StorageError, StorageFailed
+from storage.errors import StorageFailed
 from storage.flush_job import FlushJob
 from storage.leader_epochs import LeaderEpochs
 from storage.local_log import LocalLog
-from storage.log_config import FOREVER, LogConfig
-from storage.offset_index import RELATIVE_MAX
+from storage.log_config import LogConfig
 from storage.partition_metadata import write_topic_id
 from storage.producers.state import ProducerState
+from storage.producers.transactions import NONE_OPEN
+from storage.producers.verification import VerificationGuard
 from storage.read import LogSlice
-from storage.segment import UNKNOWN, Segment
+from storage.segment import Segment
 from storage.tail import BATCH_BYTES_MAX, Tail, TailBudget
 from storage.time_lookup import TimedOffset
+from storage.txn_index import AbortedTxn
 
 if TYPE_CHECKING:
     from storage.log_dirs import LogDir
 
 _HEAD = Struct(">qii")  # base offset, length, leader epoch: the part of the header outside the CRC
-_NO_ROLL = FOREVER
+_TXN_BITS = 0x30  # attributes: transactional, control
 _appended = tuple.__new__  # half the price of the named tuple's own constructor
 
 
@@ -43,13 +45,7 @@ class PartitionLog:
     """See the module. Made by the log manager."""
 
     __slots__ = (
-        "_last_offset_max",
-        "_prepared",
         "_producers",
-        "_roll_due",
-        "_roll_timestamp",
-        "_roll_wall_ms",
-        "_size_limit",
         "active",
         "clean_end",
         "closed",
@@ -59,14 +55,21 @@ class PartitionLog:
         "end_offset",
         "epoch",
         "failures",
+        "first_unstable",
         "handle",
         "high_watermark",
+        "last_offset_max",
         "leader_epochs",
         "local",
         "name",
         "next_offset",
         "partition",
         "position",
+        "prepared",
+        "roll_due",
+        "roll_timestamp",
+        "roll_wall_ms",
+        "size_limit",
         "staged",
         "start_offset",
         "tail",
@@ -94,6 +97,7 @@ class PartitionLog:
         self.start_offset = self.end_offset = self.next_offset = self.high_watermark = 0
         self.leader_epochs = LeaderEpochs(local.files, f"{local.directory}/{names.LEADER_EPOCHS}")
         self._producers: ProducerState | None = None
+        self.first_unstable = transactions.NOT_KNOWN  # first offset that is not decided, NONE_OPEN if all are
         self.tail = Tail(budget, 0, 0)
         self.active: Segment
         self.handle: FileHandle
@@ -117,13 +121,27 @@ class PartitionLog:
         self.position = self.active.size
         self.tail.reset(end_offset, self.position)
         self.epoch = self.clean_end = -1
+        self.first_unstable = transactions.NOT_KNOWN
         self.cuts += 1
         self._forget_plan()
 
     @property
     def last_stable_offset(self) -> int:
         """What a read_committed consumer may read up to (exclusive)."""
+        first = self.first_unstable
+        if first < self.high_watermark:
+            if first < 0:
+                first = transactions.look_up(self)
+            return min(max(first, self.start_offset), self.high_watermark)
         return self.high_watermark
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """The first readable offset of a transaction that is not decided; None where all are."""
+        first = self.first_unstable
+        if first < 0:
+            first = transactions.look_up(self)
+        return None if first == NONE_OPEN else max(first, self.start_offset)
 
     @property
     def size_bytes(self) -> int:
@@ -138,20 +156,32 @@ class PartitionLog:
         """Whether the producers' state was needed so far, and is therefore in memory."""
         return self._producers is not None
 
+    def snapshot_path(self, offset: int) -> str:
+        """Where the producers' state as of that end offset is kept."""
+        return f"{self.local.directory}/{names.segment_file(offset, names.SNAPSHOT)}"
+
     @property
     def producers(self) -> ProducerState:
         if self._producers is None:
-            self._producers = recovery.load_producers(self.local, self.end_offset)
+            settings = self.directory.producer_settings
+            self.adopt_producers(recovery.load_producers(self.local, self.end_offset, settings))
+            assert self._producers is not None
         return self._producers
 
     def adopt_producers(self, producers: ProducerState | None) -> None:
         """Replace the state: by one that recovery built, or by None to have it loaded when needed."""
         self._producers = producers
+        self.first_unstable = transactions.NOT_KNOWN
+        if producers is not None:
+            producers.settle()
+            producers.transactions.replicated(self.high_watermark)
 
     def set_high_watermark(self, offset: int) -> int:
         """Move the high watermark, kept within the log; its new value."""
-        self.high_watermark = min(max(offset, self.start_offset), self.end_offset)
-        return self.high_watermark
+        mark = self.high_watermark = min(max(offset, self.start_offset), self.end_offset)
+        if self._producers is not None and self._producers.transactions.unreplicated:
+            transactions.replicated(self)
+        return mark
 
     def update_config(self, config: LogConfig) -> None:
         """Use new settings from the next append on."""
@@ -181,32 +211,43 @@ class PartitionLog:
     # --- appends --------------------------------------------------------------------------------------------
 
     def append_as_leader(
-        self, batch: Checked, leader_epoch: int, now_ms: int, check_order: bool = True
+        self,
+        batch: Checked,
+        leader_epoch: int,
+        now_ms: int,
+        check_order: bool = True,
+        guard: VerificationGuard | None = None,
     ) -> Appended:
         """Stage one checked batch; `write_pending` writes it.
 
         The offset and `leader_epoch` are put into the batch's header in place. A batch of at most 16 KiB is
         copied now, or kept if it is a bytearray that holds nothing else; a larger one must stay untouched
-        until `write_pending`. Raises AppendRefused (45, 47, 18) or StorageFailed (56).
+        until `write_pending`. `check_order` False: a coordinator's batch, whose sequences mean nothing.
+        `guard`: see `start_verification`. Raises AppendRefused (18, 45, 47, 48, 52) or StorageFailed (56).
         """
         if self.directory.offline or self.closed:
             self.check_online()
         if leader_epoch != self.epoch:
             self.assign_epoch(leader_epoch)
-        buf, at, size, _, delta, _, timestamp, producer_id, epoch, sequence, append_time = batch
+        buf, at, size, _, delta, attributes, timestamp, producer_id, epoch, sequence, append_time = batch
         position = self.position
         base = self.next_offset
         last = base + delta
         if (
-            position + size > self._size_limit
-            or timestamp > self._roll_timestamp
-            or last > self._last_offset_max
-            or now_ms > self._roll_wall_ms
+            position + size > self.size_limit
+            or timestamp > self.roll_timestamp
+            or last > self.last_offset_max
+            or now_ms > self.roll_wall_ms
         ):
             self.make_room(size, timestamp, last, now_ms)
             position = self.position
         if producer_id >= 0:
-            known = self.producers.stage(producer_id, epoch, sequence, last, delta, timestamp, check_order)
+            if attributes & _TXN_BITS:
+                known = transactions.stage(self, batch, last, check_order, guard)
+            else:
+                known = self.producers.stage(
+                    producer_id, epoch, sequence, last, delta, timestamp, check_order
+                )
             if known is not None:
                 return Appended(known[2] - known[3], known[2], known[4], True)
         if position == 0:
@@ -247,60 +288,18 @@ class PartitionLog:
 
     def _forget_plan(self) -> None:
         """The next append looks anew at when the active segment has to be closed."""
-        self._prepared = self._roll_due = False
-        self._size_limit = self._roll_timestamp = self._last_offset_max = self._roll_wall_ms = -1
+        self.prepared = self.roll_due = False
+        self.size_limit = self.roll_timestamp = self.last_offset_max = self.roll_wall_ms = -1
 
     def start_segment(self, timestamp: int, now_ms: int) -> None:
         """The first batch of the active segment is being staged: its timestamp counts the segment's age."""
         self.active.first_timestamp = timestamp
         self.active.created_ms = now_ms
-        self.plan_roll()
-
-    def plan_roll(self) -> None:
-        """Work out the limits of the active segment, so that an append compares four numbers."""
-        segment, config = self.active, self.config
-        self._size_limit = config.segment_bytes
-        self._last_offset_max = segment.base_offset + RELATIVE_MAX
-        self._roll_timestamp = self._roll_wall_ms = _NO_ROLL
-        first = segment.first_timestamp
-        if first != UNKNOWN:
-            age = config.roll_ms - segment.jitter_ms
-            if first >= 0:
-                self._roll_timestamp = first + age
-            else:
-                self._roll_wall_ms = segment.created_ms + age
-
-    def roll_before_next(self) -> None:
-        """The active segment's indexes are full."""
-        self._roll_due = True
-        self._size_limit = -1
+        rolling.plan(self)
 
     def make_room(self, size: int, timestamp: int, last: int, now_ms: int) -> None:
-        """Roll if this append must not go into the active segment."""
-        try:
-            if not self._prepared:
-                self.active.activate()
-                self.handle = self.active.handle
-                self.active.read_first_timestamp()
-                self._prepared = True
-                self.plan_roll()
-                if self.active.size and self.active.indexes_full(self.config.segment_index_bytes):
-                    self.roll_before_next()
-            if size > self.config.segment_bytes:
-                raise AppendRefused(
-                    ErrorCode.RECORD_LIST_TOO_LARGE,
-                    f"Message batch size is {size} bytes in append to partition {self.name}, "
-                    f"which exceeds the maximum configured segment size of {self.config.segment_bytes}.",
-                )
-            if (self._roll_due and self.position) or (
-                self.position + size > self.config.segment_bytes
-                or timestamp > self._roll_timestamp
-                or last > self._last_offset_max
-                or now_ms > self._roll_wall_ms
-            ):
-                self.roll(now_ms)
-        except OSError as error:
-            append.fail(self, error, "roll")
+        """Roll if this append must not go into the active segment. Raises AppendRefused, StorageFailed."""
+        rolling.make_room(self, size, timestamp, last, now_ms)
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin one at the next offset; what is staged is written before.
@@ -308,27 +307,7 @@ class PartitionLog:
         The old files are synced in the background, after which the recovery point moves. Raises
         StorageFailed.
         """
-        if self.staged:
-            self.write_pending()
-        base = self.next_offset
-        try:
-            self.local.roll(base, now_ms)
-            producers = self.producers
-            producers.map_end_offset = base
-            producers.take_snapshot()
-        except OSError as error:
-            append.fail(self, error, "roll")
-        finally:
-            if self.local.segments.active is not self.active:
-                self.active = self.local.segments.active
-                self.active.activate()
-                self.handle = self.active.handle
-                self.position = 0
-                self.tail.reset(base, 0)
-                self._roll_due = False
-                self.plan_roll()
-        self.end_offset = base
-        self.directory.background(FlushJob(self, base))
+        rolling.roll(self, now_ms)
 
     # --- reads ----------------------------------------------------------------------------------------------
 
@@ -368,6 +347,33 @@ class PartitionLog:
         except OSError as error:
             append.fail(self, error, "read")
 
+    # --- transactions ---------------------------------------------------------------------------------------
+
+    def aborted(self, start_offset: int, upper_offset: int) -> list[AbortedTxn]:
+        """Aborted transactions with records in [start_offset, upper_offset), for read_committed consumers.
+
+        There may be some more. Raises StorageFailed.
+        """
+        try:
+            return transactions.aborted(self, start_offset, upper_offset)
+        except OSError as error:
+            append.fail(self, error, "read")
+
+    def aborted_within(self, offset: int, piece: LogSlice) -> list[AbortedTxn]:
+        """The same for what `read` returned for `offset`."""
+        try:
+            return transactions.aborted_within(self, offset, piece)
+        except OSError as error:
+            append.fail(self, error, "read")
+
+    def start_verification(
+        self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int
+    ) -> VerificationGuard | None:
+        """Begin to ask whether a transaction may write here (KIP-890); see transactions.py."""
+        return transactions.start_verification(
+            self, producer_id, sequence, epoch, supports_epoch_bump, now_ms
+        )
+
     # --- cutting --------------------------------------------------------------------------------------------
 
     def delete_records(self, offset: int) -> int:
@@ -376,86 +382,23 @@ class PartitionLog:
         The caller has the manager persist it before answering. Raises StorageError (44), StorageFailed (56),
         OffsetOutOfRange (1).
         """
-        self.check_online()
-        if self.config.compacted and not self.config.deletes:
-            raise StorageError(
-                ErrorCode.POLICY_VIOLATION,
-                f"records of {self.name} cannot be deleted: cleanup.policy does not contain delete",
-            )
-        if offset == -1:
-            offset = self.high_watermark
-        if not 0 <= offset <= self.high_watermark:
-            raise OffsetOutOfRange(
-                f"cannot move the start of {self.name} to {offset}: "
-                f"the high watermark is {self.high_watermark}"
-            )
-        self.move_start(offset)
-        return self.start_offset
+        return cutting.delete_records(self, offset)
 
     def move_start(self, offset: int) -> None:
-        """Raise the start offset; files go when `delete_segments_below_start` runs. Raises StorageFailed."""
-        if offset > self.start_offset:
-            self.start_offset = offset
-            self.directory.starts_moved = True
-            try:
-                self.leader_epochs.truncate_from_start(offset)
-            except OSError as error:
-                append.fail(self, error, "deletion of records")
+        """Raise the start offset; files go when `delete_old_segments` runs. Raises StorageFailed."""
+        cutting.move_start(self, offset)
 
-    def delete_segments_below_start(self, now_ms: int) -> int:
-        """Set aside segments of which nothing is readable any more; how many."""
-        segments = list(self.local.segments)
-        gone = []
-        for segment, following in pairwise(segments):
-            if following.base_offset > self.start_offset:
-                break
-            gone.append(segment)
-        if gone:
-            producers = self.producers  # loaded while all of the log is there
-            self.local.set_aside(gone, now_ms)
-            producers.remove_snapshots(self.local.segments.first.base_offset)
-        return len(gone)
+    def delete_old_segments(self, now_ms: int) -> int:
+        """Set aside the segments that retention lets go (retention.py); how many. Raises StorageFailed."""
+        return retention.delete_old_segments(self, now_ms)
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
         """Make `offset` the end of the log, dropping whole batches that reach it; whether anything went."""
-        self.check_online()
-        if offset >= self.end_offset:
-            self.leader_epochs.truncate_from_end(self.end_offset)
-            return False
-        try:
-            if offset < self.local.segments.first.base_offset:
-                self.truncate_fully(offset, now_ms)
-            else:
-                self._lower_recovery_point(offset)
-                self.local.truncate_to(offset, now_ms)
-                self.leader_epochs.truncate_from_end(offset)
-                self.opened(min(self.start_offset, offset), offset)
-                self._producers = recovery.load_producers(self.local, offset)
-        except OSError as error:
-            append.fail(self, error, "truncation")
-        return True
+        return cutting.truncate_to(self, offset, now_ms)
 
     def truncate_fully(self, offset: int, now_ms: int, start_offset: int | None = None) -> None:
         """Drop everything and begin at `offset`; `start_offset` may lie below it (a copy of a tiered log)."""
-        self.check_online()
-        try:
-            self._lower_recovery_point(offset)
-            self.local.restart_at(offset, now_ms)
-            self.leader_epochs.clear()
-            producers = ProducerState(self.local.files, self.local.directory)
-            producers.clear(offset)
-        except OSError as error:
-            append.fail(self, error, "truncation")
-        self._producers = producers
-        self.high_watermark = offset
-        self.opened(offset if start_offset is None else start_offset, offset)
-        self.high_watermark = offset
-
-    def _lower_recovery_point(self, offset: int) -> None:
-        """On disk too, and before anything is cut: what is written next above `offset` was never synced."""
-        if offset < self.local.recovery_point:
-            self.local.recovery_point = offset
-            self.directory.write_recovery_points()
+        cutting.truncate_fully(self, offset, now_ms, start_offset)
 
     # --- flushing and the end -------------------------------------------------------------------------------
 
@@ -485,7 +428,7 @@ class PartitionLog:
                 producers = self.producers
                 producers.map_end_offset = self.end_offset
                 producers.take_snapshot(sync=True)
-                self.local.mark_flushed(self.end_offset, self.active.base_offset)
+                self.local.mark_flushed(self.end_offset, self.local.names_made)
         except OSError as error:
             self.directory.fail(error)
             append.fail(self, error, "close")

@@ -20,6 +20,7 @@ from storage.errors import CorruptLog
 from storage.index_check import index_problem
 from storage.leftovers import open_segments, remove_leftovers
 from storage.local_log import LocalLog
+from storage.producers.settings import ProducerSettings
 from storage.producers.state import ProducerState
 from storage.segment import Segment
 from storage.segment_scan import ScannedSegment, ScanRequest
@@ -91,7 +92,7 @@ class Loading:
         """Fill in the log; `scanned` answers `requests` in their order. Raises OSError."""
         log, local, start = self.log, self._local, self._start
         for segment, found in zip(self._damaged, scanned, strict=False):
-            repair(segment, found)
+            self._repair(segment, found)
         producers: ProducerState | None = None
         indexed = local.files.exists(local.segments.active.path(names.OFFSET_INDEX))
         untouched = self._clean and not self.requests and indexed
@@ -108,7 +109,7 @@ class Loading:
             logger.warning("%s ends at %d, below its start %d: it begins anew there", log.name, end, start)
             local.restart_at(start, self._now_ms)
             log.leader_epochs.clear()
-            producers = ProducerState(local.files, local.directory)
+            producers = ProducerState(local.files, local.directory, log.directory.producer_settings)
             producers.clear(start)
             end, untouched = start, False
         log.leader_epochs.restrict(start, end)
@@ -124,7 +125,7 @@ class Loading:
         Returns the producers' state at the new end, of which a snapshot is taken.
         """
         local, segments = self._local, self._unsynced
-        producers = load_producers(local, segments[0].base_offset)
+        producers = self._producers_at(segments[0])
         before = local.segments.floor(segments[0].base_offset - 1)
         if before is not None:
             before.complete_time_index()
@@ -147,6 +148,21 @@ class Loading:
         producers.take_snapshot()
         return producers
 
+    def _repair(self, segment: Segment, found: ScannedSegment) -> None:
+        """Give a segment below the recovery point new indexes, whole or not at all."""
+        tell_cut(segment, found)
+        marked = any(marker for _, marker in found.producers)
+        if marked or self._local.files.exists(segment.path(names.TXN_INDEX)):
+            producers = self._producers_at(segment)
+            for facts, marker in found.producers:
+                replay_batch(producers, facts, marker)
+            segment.txn_index.refill(producers.settle())
+            segment.write_indexes()
+        segment.replace_indexes(found)
+
+    def _producers_at(self, segment: Segment) -> ProducerState:
+        return load_producers(self._local, segment.base_offset, self.log.directory.producer_settings)
+
     def _take_over(self, segment: Segment, found: ScannedSegment, producers: ProducerState) -> int:
         """Put what was found into the files and the state; the bytes that were cut off."""
         epochs = self.log.leader_epochs
@@ -155,6 +171,7 @@ class Loading:
                 epochs.assign(epoch, first_offset)
         for facts, marker in found.producers:
             replay_batch(producers, facts, marker)
+        segment.txn_index.refill(producers.settle())
         producers.map_end_offset = max(producers.map_end_offset, found.next_offset)
         tell_cut(segment, found)
         return segment.rebuilt(found)
@@ -172,15 +189,9 @@ def tell_cut(segment: Segment, found: ScannedSegment) -> None:
         )  # fmt: skip
 
 
-def repair(segment: Segment, found: ScannedSegment) -> None:
-    """Give a segment below the recovery point new indexes, whole or not at all."""
-    tell_cut(segment, found)
-    segment.replace_indexes(found)
-
-
-def load_producers(local: LocalLog, end_offset: int) -> ProducerState:
+def load_producers(local: LocalLog, end_offset: int, settings: ProducerSettings) -> ProducerState:
     """The producers as of `end_offset`: the newest snapshot below it, and the log from there on."""
-    producers = ProducerState(local.files, local.directory)
+    producers = ProducerState(local.files, local.directory, settings)
     offset = producers.load(local.segments.first.base_offset, end_offset)
     for segment in local.segments.from_offset(offset):
         if offset >= end_offset or segment.base_offset >= end_offset:
@@ -195,4 +206,5 @@ def load_producers(local: LocalLog, end_offset: int) -> ProducerState:
                 batch = segment.handle.read_at(facts.position, facts.size) if facts.control else b""
                 replay_batch(producers, facts, batch)
     producers.map_end_offset = end_offset
+    producers.settle()
     return producers

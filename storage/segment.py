@@ -1,10 +1,11 @@
-"""One segment: the `.log` file with its two indexes, named by the base offset.
+"""One segment: the `.log` file with its indexes, named by the base offset.
 
 Invariants: batches lie back to back with increasing offsets, none below the base, none more than 2^31-1 above
 it. `size` counts the bytes whose write has returned; what lies behind it belongs to nobody yet. An index
 entry is made for a batch when its position is more than the interval behind the last indexed batch's; the
 first batch never gets one. That rule depends on nothing but the log, so recovery rebuilds the very same
-index. Files are opened on first use. The active segment has its indexes in memory, sealed ones on disk.
+index. Files are opened on first use. The active segment has its two indexes in memory, sealed ones on disk. A
+third one, of aborted transactions, is only there where there are any.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from storage.errors import CorruptLog
 from storage.log_config import FOREVER
 from storage.offset_index import RELATIVE_MAX, OffsetIndex
 from storage.time_index import TimeIndex
+from storage.txn_index import TxnIndex
 
 if TYPE_CHECKING:
     from storage.segment_scan import ScannedSegment
@@ -35,6 +37,7 @@ class Segment:
         "_max_timestamp_offset",
         "_offset_index",
         "_time_index",
+        "_txn_index",
         "base_offset",
         "created_ms",
         "directory",
@@ -60,6 +63,7 @@ class Segment:
         self._handle: FileHandle | None = None
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
+        self._txn_index: TxnIndex | None = None
         self._fresh_indexes = create
         self._max_timestamp = -1 if create else UNKNOWN
         self._max_timestamp_offset = -1
@@ -98,6 +102,14 @@ class Segment:
             path = self.path(names.TIME_INDEX)
             self._time_index = TimeIndex(self._files, path, self.base_offset, fresh=self._fresh_indexes)
         return self._time_index
+
+    @property
+    def txn_index(self) -> TxnIndex:
+        """The aborted transactions whose markers lie here."""
+        if self._txn_index is None:
+            path = self.path(names.TXN_INDEX)
+            self._txn_index = TxnIndex(self._files, path, self.base_offset, fresh=self._fresh_indexes)
+        return self._txn_index
 
     @property
     def max_timestamp(self) -> int:
@@ -204,6 +216,7 @@ class Segment:
         self.offset_index.truncate_position(position)
         end = self.find_end_offset()
         self.time_index.truncate_to(end)
+        self.txn_index.truncate_to(end)
         self.last_indexed_position = self.offset_index.last[1]
         self._recompute_max_timestamp()
         if position == 0:
@@ -234,15 +247,20 @@ class Segment:
         self.add_final_time_entry()
         self.offset_index.unload()
         self.time_index.unload()
+        if self._txn_index is not None:
+            self._txn_index.write_out()
 
     def write_indexes(self) -> None:
         """Bring the indexes to their files; makes the files."""
         self.offset_index.write_out(create=True)
         self.time_index.write_out(create=True)
+        if self._txn_index is not None:
+            self._txn_index.write_out()
 
     def handles(self) -> list[FileHandle]:
         """The files to sync, after `write_indexes`."""
-        indexes = [index.handle for index in (self._offset_index, self._time_index) if index is not None]
+        known = (self._offset_index, self._time_index, self._txn_index)
+        indexes = [index.handle for index in known if index is not None]
         return [self.handle, *(handle for handle in indexes if handle is not None)]
 
     def rebuilt(self, found: ScannedSegment) -> int:
@@ -289,7 +307,7 @@ class Segment:
         for suffix, index in (
             (names.OFFSET_INDEX, self._offset_index),
             (names.TIME_INDEX, self._time_index),
-            (names.TXN_INDEX, None),
+            (names.TXN_INDEX, self._txn_index),
         ):
             if index is not None and index.exists:
                 index.rename(self.path(suffix + new))
@@ -305,8 +323,8 @@ class Segment:
         if self._handle is not None:
             self._handle.close()
             self._handle = None
-        for index in (self._offset_index, self._time_index):
+        for index in (self._offset_index, self._time_index, self._txn_index):
             if index is not None:
                 index.close()
-        self._offset_index = self._time_index = None
+        self._offset_index = self._time_index = self._txn_index = None
         self._fresh_indexes = False

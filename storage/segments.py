@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from storage.segment import Segment
 
@@ -56,6 +57,10 @@ class Segments:
         """The next segment, if any."""
         at = bisect_right(self._bases, segment.base_offset)
         return self._items[at] if at < len(self._items) else None
+
+    def since(self, first: Segment) -> Iterator[Segment]:
+        """That segment and all later ones."""
+        return islice(self._items, bisect_left(self._bases, first.base_offset), None)
 
     def from_offset(self, offset: int) -> list[Segment]:
         """The segment that contains `offset` and all later ones."""

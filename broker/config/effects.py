@@ -35,10 +35,13 @@ EFFECTIVE: Final = words(
     group.share.record.lock.duration.ms group.share.session.timeout.ms
     inter.broker.listener.name listener.security.protocol.map listeners
     log.cleanup.policy log.dir log.dirs log.flush.interval.messages
+    log.flush.interval.ms
     log.flush.offset.checkpoint.interval.ms log.flush.start.offset.checkpoint.interval.ms
-    log.index.interval.bytes log.index.size.max.bytes log.message.downconversion.enable
+    log.index.interval.bytes log.index.size.max.bytes log.initial.task.delay.ms
+    log.message.downconversion.enable
     log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
-    log.message.timestamp.type log.roll.hours log.roll.jitter.hours log.roll.jitter.ms log.roll.ms
+    log.message.timestamp.type log.retention.bytes log.retention.check.interval.ms log.retention.hours
+    log.retention.minutes log.retention.ms log.roll.hours log.roll.jitter.hours log.roll.jitter.ms log.roll.ms
     log.segment.bytes log.segment.delete.delay.ms max.connections max.connections.per.ip
     max.connections.per.ip.overrides max.decompressed.message.bytes
     max.incremental.fetch.session.cache.slots max.request.partition.size.limit message.max.bytes
@@ -46,7 +49,8 @@ EFFECTIVE: Final = words(
     offset.metadata.max.bytes offsets.commit.timeout.ms
     offsets.load.buffer.size offsets.retention.check.interval.ms offsets.retention.minutes
     offsets.topic.compression.codec offsets.topic.num.partitions offsets.topic.replication.factor
-    offsets.topic.segment.bytes producer.id.expiration.ms
+    offsets.topic.segment.bytes producer.id.expiration.check.interval.ms
+    producer.id.expiration.ms
     replica.high.watermark.checkpoint.interval.ms reserved.broker.max.id
     security.inter.broker.protocol share.coordinator.cold.partition.snapshot.interval.ms
     share.coordinator.load.buffer.size share.coordinator.snapshot.update.records.per.snapshot

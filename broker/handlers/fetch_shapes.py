@@ -98,6 +98,8 @@ class FetchShape:
         if offset < upto:
             try:
                 found = log.read(offset, self._limit, upto, True)
+                if self._committed and log.aborted_within(offset, found):
+                    return None  # the general way lists them
             except StorageError:
                 return None
             length = found.length

@@ -78,6 +78,15 @@ class ProducerEntry:
     def last_offset(self) -> int:
         return self.batches[-1][2] if self.batches else NONE
 
+    def find(self, epoch: int, first_sequence: int, delta: int) -> CachedBatch | None:
+        """The batch of these sequences, if it is one of the last ones."""
+        if epoch == self.epoch:
+            last_sequence = advance(first_sequence, delta)
+            for batch in self.batches:
+                if batch[0] == first_sequence and batch[1] == last_sequence:
+                    return batch
+        return None
+
     def add(
         self, epoch: int, first_sequence: int, last_sequence: int, last_offset: int, delta: int, ts: int
     ) -> None:

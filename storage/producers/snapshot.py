@@ -18,6 +18,7 @@ VERSION = 1
 _HEAD = struct.Struct(">hIi")
 _ENTRY = struct.Struct(">qhiqiqiq")
 _CRC_FROM = 6
+EMPTY_BYTES = _HEAD.size  # of a snapshot without producers
 
 
 def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:

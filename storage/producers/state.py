@@ -1,9 +1,10 @@
 """The producers of one partition: a dictionary by producer id, and the snapshot files that preserve it.
 
 A leader's appends go through `stage` before they are written and are made good by `commit` or taken back by
-`rollback`, so that a failed write leaves no trace. Replay (recovery, followers) goes through `replay` and
-checks nothing. Invariant: `map_end_offset` is the offset up to which the log is reflected here; a snapshot is
-named by it.
+`rollback`, so that a failed write leaves no trace; a follower's go through `remember` and `replay`, which
+checks nothing, and recovery's through `replay` alone. What began and ended of transactions is noted and takes
+effect with `commit` or `settle`, in the order of the log. Invariant: `map_end_offset` is the offset up to
+which the log is reflected here; a snapshot is named by it.
 
 Any number may be a producer's id, and each costs about 430 bytes: beyond `PRODUCERS_MAX` those that have not
 written for longest are forgotten, as if they had expired.
@@ -11,28 +12,59 @@ written for longest are forgotten, as if they had expired.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+from protocol.errors import ErrorCode
 from runtime.files import FileSystem
 from storage import names
-from storage.errors import CorruptCheckpoint
+from storage.errors import AppendRefused, CorruptCheckpoint
 from storage.producers.entry import NO_SEQUENCE, NONE, CachedBatch, ProducerEntry, advance, check_sequence
+from storage.producers.settings import ProducerSettings
 from storage.producers.snapshot import decode_snapshot, encode_snapshot
+from storage.producers.transactions import OpenTransactions
+from storage.producers.verification import VerificationGuard, Verifications
+from storage.txn_index import AbortedTxn
 
 PRODUCERS_MAX = 100_000
 _FORGOTTEN_AT_ONCE = 8  # one of so many: finding them takes a walk over all
 
 
+TxnEvent: TypeAlias = tuple[int, int, int, bool]
+"""Producer id, first offset, offset of the marker (-1: the transaction began), whether it was aborted."""
+
+
+def _expired(entry: ProducerEntry, now_ms: int, expiration_ms: int) -> bool:
+    """Time is counted from the timestamp of the last batch or marker, which is the producer's to choose."""
+    return entry.current_txn_first_offset == NONE and now_ms - entry.last_timestamp >= expiration_ms
+
+
 class ProducerState:
     """See the module. `directory` is the partition's; it may change when the directory is renamed."""
 
-    __slots__ = ("_before", "_files", "_last_snapshot", "directory", "entries", "map_end_offset")
+    __slots__ = (
+        "_before",
+        "_events",
+        "_files",
+        "_last_snapshot",
+        "_settings",
+        "directory",
+        "entries",
+        "map_end_offset",
+        "transactions",
+        "verifications",
+    )
 
-    def __init__(self, files: FileSystem, directory: str) -> None:
+    def __init__(self, files: FileSystem, directory: str, settings: ProducerSettings | None = None) -> None:
         self._files = files
+        self._settings = settings or ProducerSettings()
         self.directory = directory
         self.entries: dict[int, ProducerEntry] = {}
+        self.transactions = OpenTransactions()
+        self.verifications = Verifications()
         self.map_end_offset = 0
         self._last_snapshot = 0
         self._before: dict[int, ProducerEntry | None] = {}  # entries as they were before this turn
+        self._events: list[TxnEvent] = []  # of this turn
 
     def stage(
         self,
@@ -43,10 +75,13 @@ class ProducerState:
         delta: int,
         timestamp: int,
         check_order: bool = True,
+        transactional: bool = False,
     ) -> CachedBatch | None:
         """Check a leader's batch and take it over provisionally; a cached batch if it is a duplicate.
 
-        An unknown producer may begin with any sequence (KIP-360). Raises AppendRefused and changes nothing.
+        An unknown producer may begin with any sequence (KIP-360). Raises AppendRefused and changes nothing:
+        45 and 47 by its sequence and epoch, 48 where it is of no transaction that is known to be open, or not
+        of the one that is.
         """
         entry = self.entries.get(producer_id)
         last_sequence = advance(first_sequence, delta) if first_sequence != NO_SEQUENCE else NO_SEQUENCE
@@ -59,16 +94,119 @@ class ProducerState:
             found = check_sequence(entry, epoch, first_sequence, last_sequence, check_order)
             if found is not None:
                 return found
+            if not transactional and entry.current_txn_first_offset != NONE:
+                raise AppendRefused(
+                    ErrorCode.INVALID_TXN_STATE,
+                    f"Expected transactional write from producer {producer_id}",
+                )
             if producer_id not in self._before:
                 self._before[producer_id] = entry.copy()
         entry.add(epoch, first_sequence, last_sequence, last_offset, delta, timestamp)
         return None
 
-    def commit(self, end_offset: int) -> None:
-        """What was staged is in the log, which now ends at `end_offset`."""
+    def stage_transactional(
+        self,
+        producer_id: int,
+        epoch: int,
+        first_sequence: int,
+        last_offset: int,
+        delta: int,
+        timestamp: int,
+        check_order: bool = True,
+        guard: VerificationGuard | None = None,
+    ) -> CachedBatch | None:
+        """`stage` for a batch of a transaction; its first one opens it.
+
+        Raises AppendRefused also with INVALID_TXN_STATE for a transaction that was not verified (KIP-890).
+        """
+        known = self.entries.get(producer_id)
+        if known is not None and check_order:
+            again = known.find(epoch, first_sequence, delta)
+            if again is not None:
+                return again
+        if (
+            self._settings.verify
+            and not self.has_ongoing_transaction(producer_id, epoch)
+            and not self.verifications.accepts(producer_id, guard)
+        ):
+            raise AppendRefused(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
+        lowest = self.verifications.lowest_sequence(producer_id)
+        if check_order and lowest is not None and first_sequence > lowest:
+            raise AppendRefused(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {producer_id}: {first_sequence} (incoming), "
+                f"{lowest} is the earliest seen and was not written yet",
+            )
+        found = self.stage(
+            producer_id, epoch, first_sequence, last_offset, delta, timestamp, check_order, True
+        )
+        if found is None:
+            self.verifications.end(producer_id)
+            self._begin(self.entries[producer_id], last_offset - delta)
+        return found
+
+    def stage_marker(
+        self, producer_id: int, epoch: int, coordinator_epoch: int, offset: int, timestamp: int, commit: bool
+    ) -> None:
+        """Check a marker that the coordinator has written here, and take it over provisionally.
+
+        Raises AppendRefused: 47 for an epoch and 52 for a coordinator's epoch below the known one.
+        """
+        entry = self.entries.get(producer_id)
+        if entry is not None:
+            if epoch < entry.epoch:
+                raise AppendRefused(
+                    ErrorCode.INVALID_PRODUCER_EPOCH,
+                    f"Epoch of producer {producer_id} is {epoch} in a marker, "
+                    f"which is smaller than the last seen epoch {entry.epoch}",
+                )
+            if coordinator_epoch < entry.coordinator_epoch:
+                raise AppendRefused(
+                    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                    f"Invalid coordinator epoch for producer {producer_id}: {coordinator_epoch} (zombie), "
+                    f"{entry.coordinator_epoch} (current)",
+                )
+        self.remember(producer_id)
+        self.replay_marker(producer_id, epoch, coordinator_epoch, offset, timestamp, commit)
+
+    def _begin(self, entry: ProducerEntry, first_offset: int) -> None:
+        if entry.current_txn_first_offset == NONE:
+            entry.current_txn_first_offset = first_offset
+            self._events.append((entry.producer_id, first_offset, NONE, False))
+
+    def has_ongoing_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether the producer has a transaction open here in this epoch."""
+        entry = self.entries.get(producer_id)
+        return entry is not None and entry.epoch == epoch and entry.current_txn_first_offset != NONE
+
+    def commit(self, end_offset: int) -> list[AbortedTxn] | None:
+        """What was staged is in the log, which now ends at `end_offset`.
+
+        None where no transaction began or ended; otherwise those that were aborted.
+        """
         self.map_end_offset = end_offset
         if self._before:
             self._before.clear()
+        return self.settle() if self._events else None
+
+    def settle(self) -> list[AbortedTxn]:
+        """Let what was noted of transactions take effect; those that were aborted, for the index."""
+        aborted = []
+        for producer_id, first_offset, marker, was_aborted in self._events:
+            if marker == NONE:
+                self.transactions.begin(first_offset)
+            else:
+                stable = self.transactions.end(first_offset, marker)
+                if was_aborted:
+                    aborted.append(AbortedTxn(producer_id, first_offset, marker, stable))
+        self._events.clear()
+        return aborted
+
+    def remember(self, producer_id: int) -> None:
+        """What is replayed of this producer may have to be taken back."""
+        if producer_id not in self._before:
+            entry = self.entries.get(producer_id)
+            self._before[producer_id] = entry.copy() if entry is not None else None
 
     def rollback(self) -> None:
         """What was staged since the last commit did not reach the log."""
@@ -78,6 +216,7 @@ class ProducerState:
             else:
                 self.entries[producer_id] = entry
         self._before.clear()
+        self._events.clear()
 
     def replay(
         self,
@@ -97,30 +236,38 @@ class ProducerState:
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
         last_sequence = advance(first_sequence, delta) if first_sequence != NO_SEQUENCE else NO_SEQUENCE
         entry.add(epoch, first_sequence, last_sequence, last_offset, delta, timestamp)
-        if transactional and entry.current_txn_first_offset == NONE:
-            entry.current_txn_first_offset = last_offset - delta
+        if transactional:
+            self._begin(entry, last_offset - delta)
 
-    def replay_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> None:
+    def replay_marker(
+        self, producer_id: int, epoch: int, coordinator_epoch: int, offset: int, timestamp: int, commit: bool
+    ) -> None:
         """Take over the end of a transaction: it closes the open one and may raise the epoch."""
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
-        if epoch > entry.epoch:
+        elif epoch != entry.epoch:
             entry.epoch = epoch
             entry.batches.clear()
-        entry.coordinator_epoch = max(entry.coordinator_epoch, coordinator_epoch)
+        entry.coordinator_epoch = coordinator_epoch
         entry.last_timestamp = timestamp
-        entry.current_txn_first_offset = NONE
+        if entry.current_txn_first_offset != NONE:
+            self._events.append((producer_id, entry.current_txn_first_offset, offset, not commit))
+            entry.current_txn_first_offset = NONE
+        self.verifications.end(producer_id)
 
-    def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget producers idle for longer than `expiration_ms` that have no open transaction; how many."""
+    def expire(self, now_ms: int) -> int:
+        """Forget producers that wrote nothing for too long and have no open transaction; how many."""
+        expiration_ms = self._settings.expiration_ms
         gone = [
             producer_id
             for producer_id, entry in self.entries.items()
-            if entry.current_txn_first_offset == NONE and now_ms - entry.last_timestamp > expiration_ms
+            if _expired(entry, now_ms, expiration_ms) and producer_id not in self._before
         ]
         for producer_id in gone:
             del self.entries[producer_id]
+        if len(self.verifications):
+            self.verifications.expire(now_ms, expiration_ms)
         return len(gone)
 
     def _forget_quietest(self) -> None:
@@ -171,8 +318,7 @@ class ProducerState:
         `first_offset` is the base of the first segment: from an older snapshot the replay would have a gap.
         Damaged snapshots are removed and the next older one is tried; those above `end_offset` are removed.
         """
-        self.entries.clear()
-        self._before.clear()
+        self._forget()
         for offset in reversed(self.snapshot_offsets()):
             path = self.path_of(offset)
             if offset > end_offset:
@@ -185,22 +331,41 @@ class ProducerState:
             except CorruptCheckpoint:
                 self._files.remove(path)
                 continue
-            self.entries = {entry.producer_id: entry for entry in loaded}
+            self._take_over(loaded)
             self.map_end_offset = self._last_snapshot = offset
             return offset
         self.map_end_offset = self._last_snapshot = first_offset
         return first_offset
 
-    def clear(self, end_offset: int) -> None:
-        """Forget everything and remove all snapshots: the log begins anew at `end_offset`."""
+    def _forget(self) -> None:
         self.entries.clear()
         self._before.clear()
+        self._events.clear()
+        self.transactions.clear()
+        self.verifications.clear()
+
+    def _take_over(self, loaded: list[ProducerEntry]) -> None:
+        clock, expiration_ms = self._settings.clock, self._settings.expiration_ms
+        now_ms = clock.now_ms() if clock is not None else 0
+        for entry in loaded:
+            if not _expired(entry, now_ms, expiration_ms):
+                self.entries[entry.producer_id] = entry
+                if entry.current_txn_first_offset != NONE:
+                    self.transactions.begin(entry.current_txn_first_offset)
+
+    def clear(self, end_offset: int) -> None:
+        """Forget everything and remove all snapshots: the log begins anew at `end_offset`."""
+        self._forget()
         for offset in self.snapshot_offsets():
             self._files.remove(self.path_of(offset))
         self.map_end_offset = self._last_snapshot = end_offset
 
-    def remove_snapshots(self, below: int) -> None:
-        """Remove snapshots of segments that are gone: those with an offset below `below`."""
+    def set_aside_snapshots(self, below: int) -> list[str]:
+        """Rename snapshots of segments that are gone, those with an offset below `below`; the new paths."""
+        gone = []
         for offset in self.snapshot_offsets():
             if offset < below:
-                self._files.remove(self.path_of(offset))
+                path = self.path_of(offset)
+                self._files.rename(path, path + names.DELETED)
+                gone.append(path + names.DELETED)
+        return gone

@@ -67,7 +67,7 @@ def test_a_flush_covers_what_lies_between_the_recovery_point_and_its_goal():
     synced = []
     files.draw = lambda operation, path: synced.append((operation, path)) if "sync" in operation else None
     log.flush_job(2, None)()
-    log.mark_flushed(2, 1)
+    log.mark_flushed(2, log.names_made)
     assert ("sync", "/logs/p-0/00000000000000000000.log") in synced
     assert ("sync", "/logs/p-0/00000000000000000001.timeindex") in synced
     assert ("sync_dir", "/logs/p-0") in synced
@@ -75,5 +75,5 @@ def test_a_flush_covers_what_lies_between_the_recovery_point_and_its_goal():
     synced.clear()
     log.flush_job(2, None)()
     assert ("sync_dir", "/logs/p-0") not in synced
-    log.mark_flushed(1, 1)
+    log.mark_flushed(1, log.names_made)
     assert log.recovery_point == 2

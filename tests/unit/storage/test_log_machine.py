@@ -176,7 +176,7 @@ class LogMachine(RuleBasedStateMachine):
         self.start += int(part * (self.end - self.start))
         assert self.log.delete_records(self.start) == self.start
         self.manager.persist_log_starts()
-        self.manager.delete_old_segments()
+        list(self.manager.delete_old_segments())
 
     @precondition(lambda self: not self.staged and self.rows)
     @rule(part=st.floats(0, 1))

@@ -227,7 +227,7 @@ def test_segments_below_the_start_go_with_their_snapshots():
     for _ in range(7):
         append(log, batch(1))
     log.delete_records(5)
-    assert manager.delete_old_segments() == 2
+    assert sum(manager.delete_old_segments()) == 2
     names = files.list_dir("/logs/t-0")
     assert [n for n in names if n.endswith(".snapshot")] == [
         "00000000000000000004.snapshot",
@@ -309,9 +309,10 @@ def test_idle_producers_expire():
     manager = open_manager(SimFileSystem(), clock=clock)
     log = manager.get_or_create("t", 0, TOPIC_ID)
     append(log, batch(1, producer=3, epoch=0, sequence=0))
-    assert manager.expire_producers(1000) == 0
+    manager.producer_settings.expiration_ms = 1000
+    assert sum(manager.expire_producers()) == 0
     clock.ms = START_MS + 1001
-    assert manager.expire_producers(1000) == 1
+    assert sum(manager.expire_producers()) == 1
     assert append(log, batch(1, producer=3, epoch=0, sequence=1)) == 1
 
 

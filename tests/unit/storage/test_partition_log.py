@@ -420,7 +420,7 @@ def test_after_full_truncation_the_same_offsets_can_be_appended():
 def test_delete_records_moves_the_start_and_drops_whole_segments(offset, left):
     log = filled(15)
     assert log.delete_records(offset) == offset
-    log.delete_segments_below_start(START_MS)
+    log.delete_old_segments(START_MS)
     assert len(bases(log)) == left
     assert read_offsets(log) == list(range(offset, 15))
     with pytest.raises(OffsetOutOfRange):

@@ -12,6 +12,7 @@ from protocol.records.batch import batches, read_header
 from protocol.records.keyed import keyed_batch
 from replication.controller.outcomes import TopicToDelete
 from replication.metadata.image import PartitionImage
+from storage import roll
 from tests.support.handler_broker import HandlerBroker
 
 TOPIC = "__consumer_offsets"
@@ -152,7 +153,7 @@ def test_after_a_failed_roll_nothing_is_appended_until_those_that_failed_were_to
     with monkeypatch.context() as patch:
         topic.fail_writes(patch)
         topic.append("a")
-        topic.replica().log.roll_before_next()
+        roll.before_next(topic.replica().log)
         assert topic.refused() == ErrorCode.KAFKA_STORAGE_ERROR
     assert topic.told == [("before", "NONE")]
     assert topic.refused() == ErrorCode.KAFKA_STORAGE_ERROR

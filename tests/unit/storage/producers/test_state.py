@@ -49,7 +49,7 @@ def test_replay_takes_duplicates_and_gaps_and_follows_transactions():
     entry = producers.entries[1]
     assert entry.last_sequence == 502
     assert entry.current_txn_first_offset == 20
-    producers.replay_marker(1, 1, 4, 200)
+    producers.replay_marker(1, 1, 4, 23, 200, True)
     assert facts(entry) == (1, 1, (), 4, 200, -1)
 
 
@@ -96,7 +96,9 @@ def test_idle_producers_expire_unless_a_transaction_is_open():
     producers.replay(1, 0, 0, 0, 0, 100, False)
     producers.replay(2, 0, 0, 1, 0, 100, True)
     producers.replay(3, 0, 0, 2, 0, 5000, False)
-    assert producers.expire(1101, 1000) == 1
+    producers._settings.expiration_ms = 1000
+    assert producers.expire(1099) == 0
+    assert producers.expire(1100) == 1
     assert list(producers.entries) == [2, 3]
     assert producers.stage(1, 0, 1, 9, 0, 2000) is None
 
@@ -106,7 +108,8 @@ def test_clearing_and_removing_snapshots():
     for offset in (1, 2, 3):
         producers.map_end_offset = offset
         producers.take_snapshot()
-    producers.remove_snapshots(below=3)
+    gone = producers.set_aside_snapshots(below=3)
+    assert gone == [producers.path_of(1) + ".deleted", producers.path_of(2) + ".deleted"]
     assert producers.snapshot_offsets() == [3]
     producers.clear(9)
     assert producers.snapshot_offsets() == []
