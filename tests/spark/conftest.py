@@ -1,4 +1,4 @@
-"""One local Spark for all Spark tests, with Spark's own Kafka connector."""
+"""One local Spark for all Spark tests, with Spark's own Kafka connector and MariaDB's JDBC driver."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.jars import spark_kafka_jars
+from tests.support.jars import mariadb_connector_jars, spark_kafka_jars
 from tests.support.java import java
 
 if TYPE_CHECKING:
@@ -23,10 +23,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     os.environ.setdefault("JAVA_HOME", str(Path(java()).resolve().parent.parent))
     folder = tmp_path_factory.mktemp("spark")
+    jars = [
+        jar for jars in (spark_kafka_jars(), mariadb_connector_jars()) for jar in sorted(jars.glob("*.jar"))
+    ]
     session = (
         SparkSession.builder.master("local[2]")
         .appName("ottla-tests")
-        .config("spark.jars", ",".join(str(jar) for jar in sorted(spark_kafka_jars().glob("*.jar"))))
+        .config("spark.jars", ",".join(map(str, jars)))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")

@@ -1,0 +1,218 @@
+"""`audit` finds exactly what differs between two topics, or a topic and files, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from spark_jobs.audit.run import Audit, FilesPart, TopicPart, run
+from spark_jobs.audit.sides import Compared
+from tests.clients.datasets import flights
+from tests.spark.topics import Record, fresh, write
+from tests.support.ottla_process import OttlaProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.audit.report import Report
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+COUNT = 3_000
+PARTITIONS = 3
+WIDE = 7
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with OttlaProcess({"num.partitions": "1"}) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Record]:
+    """Flights as records, in order; each key in one partition, every 50th without a key."""
+    found = []
+    for number, row in enumerate(itertools.islice(flights(), COUNT)):
+        key = None if number % 50 == 0 else row.key
+        found.append(Record(partition_of(key, PARTITIONS), row.value, row.timestamp_ms, key, row.headers))
+    return found
+
+
+@pytest.fixture(scope="module")
+def left(broker: OttlaProcess, records: list[Record]) -> str:
+    topic = fresh(broker, PARTITIONS, stem="audit-left")
+    write(broker, topic, records)
+    return topic
+
+
+def partition_of(key: bytes | None, partitions: int) -> int:
+    return zlib.crc32(key or b"") % partitions
+
+
+def wide(record: Record) -> Record:
+    return record._replace(partition=partition_of(record.key, WIDE))
+
+
+def places(records: list[Record]) -> list[str]:
+    """The place of each record, as reports show it."""
+    ends = [0] * max(PARTITIONS, WIDE)
+    found = []
+    for record in records:
+        found.append(f"{record.partition}@{ends[record.partition]}")
+        ends[record.partition] += 1
+    return found
+
+
+def audit(spark: SparkSession, broker: OttlaProcess, left: str, right: str, **options: object) -> Report:
+    sides = (TopicPart(topic, broker.bootstrap_servers) for topic in (left, right))
+    return run(spark, Audit(*sides, **options))
+
+
+def counts(report: Report) -> dict[str, int]:
+    return {check.name: check.count for check in report.checks if check.count}
+
+
+def test_equal_topics_of_different_widths_pass(
+    spark: SparkSession, broker: OttlaProcess, left: str, records: list[Record]
+) -> None:
+    right = fresh(broker, WIDE, stem="audit-right")
+    write(broker, right, map(wide, records))
+    report = audit(spark, broker, left, right)
+    assert report.ok
+    assert report.equal
+    assert counts(report) == {}
+    for side, moved in ((report.left, records), (report.right, list(map(wide, records)))):
+        sizes = [sum(1 for record in moved if record.partition == int(p.name)) for p in side.partitions]
+        assert [each.records for each in side.partitions] == sizes
+        assert [each.last for each in side.partitions] == [size - 1 for size in sizes]
+        assert side.holes == 0
+        assert side.records == COUNT
+
+
+def test_each_difference_is_found_and_named(
+    spark: SparkSession, broker: OttlaProcess, left: str, records: list[Record]
+) -> None:
+    by_key: dict[bytes, list[int]] = {}
+    for number, record in enumerate(records):
+        if record.key is not None:
+            by_key.setdefault(record.key, []).append(number)
+    several = [numbers for numbers in by_key.values() if len(numbers) >= 3]
+    missing, changed, headerless, repeated = (several[i][1] for i in range(4))
+    early, late = several[4][0], several[4][1]  # of one key, swapped
+
+    order = list(range(COUNT))
+    order[early], order[late] = order[late], order[early]
+    order.remove(missing)
+    written = [wide(records[number]) for number in order]
+    written[order.index(changed)] = wide(records[changed])._replace(value=b"another")
+    written[order.index(headerless)] = wide(records[headerless])._replace(headers=())
+    written.append(wide(records[repeated]))
+    written.append(Record(0, b"never seen", key=b"nobody's"))
+
+    right = fresh(broker, WIDE, stem="audit-right")
+    write(broker, right, written)
+    report = audit(spark, broker, left, right)
+    assert not report.ok
+    assert not report.equal
+    assert counts(report) == {"lost": 1, "repeated": 1, "unknown": 1, "changed": 2, "reordered": 1}
+    was, now = places(records), places(written)
+    found = {check.name: check.examples for check in report.checks if check.count}
+    key = {number: records[number].key.decode() for number in (missing, changed, headerless, repeated, early)}
+    example = {name: [(one.key, one.left, one.right) for one in ones] for name, ones in found.items()}
+    assert example["lost"] == [(key[missing], was[missing], None)]
+    assert example["repeated"] == [(key[repeated], None, now[-2])]
+    assert example["unknown"] == [("nobody's", None, now[-1])]
+    assert example["reordered"] == [(key[early], was[early], now[order.index(early)])]
+    assert sorted(example["changed"]) == sorted(
+        (key[number], was[number], now[order.index(number)]) for number in (changed, headerless)
+    )
+    ignoring = audit(spark, broker, left, right, compared=Compared(("key", "value")))
+    assert counts(ignoring) == {"lost": 1, "repeated": 1, "unknown": 1, "changed": 1, "reordered": 1}
+
+
+def test_a_key_in_two_partitions_has_lost_its_order(
+    spark: SparkSession, broker: OttlaProcess, left: str, records: list[Record]
+) -> None:
+    seen: set[bytes] = set()
+    spread = []
+    for record in map(wide, records):
+        again = record.key in seen
+        seen.add(record.key or b"")
+        spread.append(record._replace(partition=(record.partition + again) % WIDE))
+    twice = {record.key for record in records if record.key and sum(r.key == record.key for r in records) > 1}
+    right = fresh(broker, WIDE, stem="audit-right")
+    write(broker, right, spread)
+    report = audit(spark, broker, left, right)
+    assert counts(report) == {"split": len(twice)}
+    assert not report.ok
+    assert audit(spark, broker, left, right, order="none").ok
+
+
+def test_aborted_records_and_markers_are_no_loss(
+    spark: SparkSession, broker: OttlaProcess, left: str, records: list[Record]
+) -> None:
+    right = fresh(broker, WIDE, stem="audit-right")
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "audit"})
+    producer.init_transactions()
+    aborted = 0
+    touched = 0
+    for number, start in enumerate(range(0, COUNT, 1000)):
+        for commit in (False, True):
+            producer.begin_transaction()
+            some = [wide(record) for record in records[start : start + (1000 if commit else 100)]]
+            for record in some:
+                producer.produce(
+                    right,
+                    record.value,
+                    record.key,
+                    record.partition,
+                    timestamp=record.timestamp_ms,
+                    headers=list(record.headers),
+                )
+            touched += len({record.partition for record in some})
+            if commit:
+                producer.commit_transaction()
+            else:
+                producer.flush()
+                producer.abort_transaction()
+                aborted += len(some)
+        assert number < 3
+    report = audit(spark, broker, left, right)
+    assert report.ok
+    assert counts(report) == {}
+    assert report.right.holes == aborted + touched
+    assert report.right.holes_are == (
+        f"{aborted} records of aborted transactions, {touched} transaction markers"
+    )
+
+
+def test_files_of_lines_hold_what_the_topic_holds(
+    spark: SparkSession, broker: OttlaProcess, records: list[Record], tmp_path: Path
+) -> None:
+    lines = [record.value for record in records]
+    files = [lines[:1000], lines[1000:2500], lines[2500:]]
+    for number, some in enumerate(files):
+        (tmp_path / f"{number}.log").write_bytes(b"".join(line + b"\n" for line in some))
+    right = fresh(broker, PARTITIONS, stem="audit-right")
+    written = [Record(number, line) for number, some in enumerate(files) for line in some]
+    lost = written.pop(1700)
+    write(broker, right, written)
+    report = run(
+        spark,
+        Audit(
+            FilesPart(str(tmp_path), "lines"),
+            TopicPart(right, broker.bootstrap_servers),
+            Compared(("value",)),
+            order="partition",
+        ),
+    )
+    assert counts(report) == {"lost": 1}
+    assert report.check("lost").examples[0].left.endswith("/1.log@700")
+    assert lost.value == files[1][700]
+    assert [each.records for each in report.left.partitions] == [1000, 1500, 500]
