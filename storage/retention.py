@@ -28,13 +28,18 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
     """One run over a log; how many segments went. Raises StorageFailed."""
     log.check_online()
     try:
-        count = _delete(log, lambda _, end: end <= log.start_offset, now_ms, "the start offset")
+        count = _delete(log, lambda segment, end: _is_below_start(log, segment, end), now_ms, "the start")
         if log.config.deletes:
             count += _delete_by_size(log, now_ms)
             count += _delete_by_time(log, now_ms)
     except OSError as error:
         append.fail(log, error, "retention")
     return count
+
+
+def _is_below_start(log: PartitionLog, segment: Segment, end: int) -> bool:
+    """As in Kafka, the active segment stays even if nothing of it is readable."""
+    return segment is not log.active and end <= log.start_offset
 
 
 def _delete_by_size(log: PartitionLog, now_ms: int) -> int:
@@ -83,8 +88,8 @@ def _deletable(log: PartitionLog, may_go: MayGo) -> list[Segment]:
     segments = list(log.local.segments)
     ends = [segment.base_offset for segment in segments[1:]] + [log.end_offset]
     for segment, end in zip(segments, ends, strict=True):
-        empty_active = segment is log.active and not segment.size
-        if empty_active or end > log.high_watermark or not may_go(segment, end):
+        stays = segment is log.active and (not segment.size or log.staged)
+        if stays or end > log.high_watermark or not may_go(segment, end):
             break
         found.append(segment)
     return found

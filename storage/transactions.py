@@ -66,7 +66,7 @@ def replicated(log: PartitionLog) -> None:
     """The high watermark moved: markers below it decide."""
     transactions = log.producers.transactions
     transactions.replicated(log.high_watermark)
-    if log.first_unstable != NOT_KNOWN:
+    if log.first_unstable != NOT_KNOWN and not log.directory.offline:
         log.first_unstable = transactions.first_unstable
 
 
