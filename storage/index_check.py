@@ -2,11 +2,13 @@
 
 Indexes of what was synced are used as they are, so one that is damaged would send readers astray. Looking at
 the ends of both costs two small reads; garbage, a torn write or the index of another segment shows there. A
-tail of zeros, as a crashed Kafka leaves it, is no damage: it does not count as entries.
+tail of zeros, as a crashed Kafka leaves it, is no damage: it does not count as entries. The index of aborted
+transactions, where there is one, is short and read wholly.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from struct import Struct
 
 from runtime.files import FileSystem
@@ -16,15 +18,17 @@ from storage.segment import Segment
 from storage.time_index import TimeIndex
 
 
-def index_problem(files: FileSystem, segment: Segment, end_offset: int) -> str | None:
+def index_problem(
+    files: FileSystem, segment: Segment, present: Collection[str], end_offset: int
+) -> str | None:
     """What is wrong with the indexes of a segment that holds offsets below `end_offset`; None if nothing is.
 
-    Raises OSError.
+    `present` are the names of all files in the directory. Raises OSError.
     """
     for suffix, entry in ((names.OFFSET_INDEX, OffsetIndex.ENTRY), (names.TIME_INDEX, TimeIndex.ENTRY)):
+        if names.segment_file(segment.base_offset, suffix) not in present:
+            return f"there is no {suffix} file"
         path = segment.path(suffix)
-        if not files.exists(path):
-            return "it is missing" if suffix == names.OFFSET_INDEX else "the time index is missing"
         first, last, torn = _ends(files, path, entry)
         if torn:
             return f"{path} is torn"
@@ -37,6 +41,8 @@ def index_problem(files: FileSystem, segment: Segment, end_offset: int) -> str |
             return f"{path} points to position {other} of {segment.size}"
         if suffix == names.TIME_INDEX and other < first[0]:
             return f"the last timestamp of {path} is below the first"
+    if names.segment_file(segment.base_offset, names.TXN_INDEX) in present:
+        return segment.txn_index.problem()
     return None
 
 

@@ -24,11 +24,13 @@ from storage.producers.settings import ProducerSettings
 from storage.producers.state import ProducerState
 from storage.segment import Segment
 from storage.segment_scan import ScannedSegment, ScanRequest
+from storage.txn_index import AbortedTxn
 
 if TYPE_CHECKING:
     from storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
+_FAR = 1 << 62  # an end that is not known yet
 
 
 class Loading:
@@ -45,7 +47,9 @@ class Loading:
         self._clean, self._now_ms = clean, now_ms
         self._recovery_point = recovery_point
         local = self._local
-        for segment in open_segments(local, remove_leftovers(local.files, local.directory), now_ms):
+        found = remove_leftovers(local.files, local.directory)
+        self._present = frozenset(found)
+        for segment in open_segments(local, found, now_ms):
             local.segments.add(segment)
         if not len(local.segments):
             local.new_segment(log_start, now_ms)
@@ -64,7 +68,7 @@ class Loading:
         local, active = self._local, self._local.segments.active
         if not self._clean:
             return local.segments.from_offset(self._recovery_point)
-        if active.size and (problem := index_problem(local.files, active, _FAR)):
+        if active.size and (problem := index_problem(local.files, active, self._present, _FAR)):
             logger.warning("%s: its index is made anew: %s", active.path(names.LOG), problem)
             return [active]
         if not active.has_sound_index():
@@ -82,8 +86,9 @@ class Loading:
         local, found = self._local, []
         known = list(local.segments)
         for number, segment in enumerate(known[: len(known) - max(len(self._unsynced), 1)]):
-            problem = index_problem(local.files, segment, known[number + 1].base_offset)
-            if segment.size and problem is not None:
+            following = known[number + 1].base_offset
+            problem = index_problem(local.files, segment, self._present, following) if segment.size else None
+            if problem is not None:
                 logger.warning("%s: its indexes are made anew: %s", segment.path(names.LOG), problem)
                 found.append(segment)
         return found
@@ -94,7 +99,7 @@ class Loading:
         for segment, found in zip(self._damaged, scanned, strict=False):
             self._repair(segment, found)
         producers: ProducerState | None = None
-        indexed = local.files.exists(local.segments.active.path(names.OFFSET_INDEX))
+        indexed = names.segment_file(local.segments.active.base_offset, names.OFFSET_INDEX) in self._present
         untouched = self._clean and not self.requests and indexed
         if self._unsynced:
             producers = self._recover(scanned[len(self._damaged) :])
@@ -128,7 +133,10 @@ class Loading:
         producers = self._producers_at(segments[0])
         before = local.segments.floor(segments[0].base_offset - 1)
         if before is not None:
-            before.complete_time_index()
+            try:
+                before.complete_time_index()
+            except CorruptLog as error:
+                logger.warning("%s is damaged: %s", before.path(names.LOG), error)
         for snapshot in producers.snapshot_offsets():
             if snapshot > segments[0].base_offset:
                 local.files.remove(producers.path_of(snapshot))
@@ -141,6 +149,8 @@ class Loading:
                 for lost in later:
                     logger.warning("%s: segment %d behind the cut goes", local.directory, lost.base_offset)
                 local.set_aside(later, self._now_ms)
+                if later:  # they must not come back behind what is written next
+                    local.files.sync_dir(local.directory)
                 break
             if later:
                 producers.map_end_offset = max(producers.map_end_offset, later[0].base_offset)
@@ -151,17 +161,17 @@ class Loading:
     def _repair(self, segment: Segment, found: ScannedSegment) -> None:
         """Give a segment below the recovery point new indexes, whole or not at all."""
         tell_cut(segment, found)
-        marked = any(marker for _, marker in found.producers)
-        if marked or self._local.files.exists(segment.path(names.TXN_INDEX)):
-            producers = self._producers_at(segment)
+        aborted: list[AbortedTxn] = []
+        if any(marker for _, marker in found.producers):
+            producers = self._producers_at(segment, keep_newer=True)
             for facts, marker in found.producers:
                 replay_batch(producers, facts, marker)
-            segment.txn_index.refill(producers.settle())
-            segment.write_indexes()
-        segment.replace_indexes(found)
+            aborted = producers.settle()
+        segment.replace_indexes(found, aborted)
 
-    def _producers_at(self, segment: Segment) -> ProducerState:
-        return load_producers(self._local, segment.base_offset, self.log.directory.producer_settings)
+    def _producers_at(self, segment: Segment, *, keep_newer: bool = False) -> ProducerState:
+        settings = self.log.directory.producer_settings
+        return load_producers(self._local, segment.base_offset, settings, keep_newer=keep_newer)
 
     def _take_over(self, segment: Segment, found: ScannedSegment, producers: ProducerState) -> int:
         """Put what was found into the files and the state; the bytes that were cut off."""
@@ -177,9 +187,6 @@ class Loading:
         return segment.rebuilt(found)
 
 
-_FAR = 1 << 62
-
-
 def tell_cut(segment: Segment, found: ScannedSegment) -> None:
     """The line about bytes that go."""
     if not found.whole:
@@ -189,22 +196,37 @@ def tell_cut(segment: Segment, found: ScannedSegment) -> None:
         )  # fmt: skip
 
 
-def load_producers(local: LocalLog, end_offset: int, settings: ProducerSettings) -> ProducerState:
-    """The producers as of `end_offset`: the newest snapshot below it, and the log from there on."""
+def load_producers(
+    local: LocalLog, end_offset: int, settings: ProducerSettings, *, keep_newer: bool = False
+) -> ProducerState:
+    """The producers as of `end_offset`: the newest snapshot below it, and the log from there on.
+
+    Snapshots above it are removed unless `keep_newer`: they are of a log that was longer.
+    """
     producers = ProducerState(local.files, local.directory, settings)
-    offset = producers.load(local.segments.first.base_offset, end_offset)
+    offset = producers.load(local.segments.first.base_offset, end_offset, keep_newer=keep_newer)
     for segment in local.segments.from_offset(offset):
         if offset >= end_offset or segment.base_offset >= end_offset:
             break
-        _, position = segment.offset_index.lookup(offset)
-        for facts in scan.scan(segment.handle, position, segment.size):
-            if facts.last_offset < offset:
-                continue
-            if facts.base_offset >= end_offset:
-                break
-            if facts.producer_id >= 0:
-                batch = segment.handle.read_at(facts.position, facts.size) if facts.control else b""
-                replay_batch(producers, facts, batch)
+        try:
+            _replay(segment, producers, offset, end_offset)
+        except CorruptLog as error:
+            logger.warning(
+                "%s is damaged, of its producers some are unknown: %s", segment.path(names.LOG), error
+            )
     producers.map_end_offset = end_offset
     producers.settle()
     return producers
+
+
+def _replay(segment: Segment, producers: ProducerState, offset: int, end_offset: int) -> None:
+    """Let the state follow the segment's batches in [offset, end_offset). Raises CorruptLog."""
+    _, position = segment.offset_index.lookup(offset)
+    for facts in scan.scan(segment.handle, position, segment.size):
+        if facts.last_offset < offset:
+            continue
+        if facts.base_offset >= end_offset:
+            break
+        if facts.producer_id >= 0:
+            batch = segment.handle.read_at(facts.position, facts.size) if facts.control else b""
+            replay_batch(producers, facts, batch)

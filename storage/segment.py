@@ -10,6 +10,7 @@ third one, of aborted transactions, is only there where there are any.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runtime.files import FileHandle, FileSystem
@@ -18,7 +19,7 @@ from storage.errors import CorruptLog
 from storage.log_config import FOREVER
 from storage.offset_index import RELATIVE_MAX, OffsetIndex
 from storage.time_index import TimeIndex
-from storage.txn_index import TxnIndex
+from storage.txn_index import AbortedTxn, TxnIndex, encode_entries
 
 if TYPE_CHECKING:
     from storage.segment_scan import ScannedSegment
@@ -277,10 +278,10 @@ class Segment:
         self.size = found.end
         return cut
 
-    def replace_indexes(self, found: ScannedSegment) -> None:
+    def replace_indexes(self, found: ScannedSegment, aborted: Sequence[AbortedTxn]) -> None:
         """Put new index files in place of those of a sealed segment; what is no log at its end goes.
 
-        The offset index comes last: after a crash in between it is still the old one, and found out again.
+        Each is replaced whole, so that what is still damaged after a crash in between is found out again.
         """
         times = found.time_entries
         pack = TimeIndex.ENTRY.pack
@@ -293,6 +294,10 @@ class Segment:
             self.handle.sync()
         self.close_files()
         self.size = found.end
+        if aborted:
+            self._files.write_atomic(self.path(names.TXN_INDEX), encode_entries(aborted))
+        elif self._files.exists(self.path(names.TXN_INDEX)):
+            self._files.remove(self.path(names.TXN_INDEX))
         self._files.write_atomic(self.path(names.TIME_INDEX), times)
         self._files.write_atomic(self.path(names.OFFSET_INDEX), found.offset_entries)
 

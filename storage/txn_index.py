@@ -34,6 +34,11 @@ class AbortedTxn(NamedTuple):
     last_stable_offset: int
 
 
+def encode_entries(entries: Iterable[AbortedTxn]) -> bytes:
+    """Entries as they are in the file."""
+    return b"".join([ENTRY.pack(VERSION, *entry) for entry in entries])
+
+
 class TxnIndex:
     """See the module."""
 
@@ -86,7 +91,7 @@ class TxnIndex:
         if self._handle.size() != self._written * ENTRY.size:  # the end of a write that failed, or was torn
             self._handle.truncate(self._written * ENTRY.size)
         pending = self._pending
-        self._handle.append([b"".join([ENTRY.pack(VERSION, *entry) for entry in pending])])
+        self._handle.append([encode_entries(pending)])
         self._written += len(pending)
         self._pending = []
 

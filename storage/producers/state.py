@@ -312,17 +312,19 @@ class ProducerState:
         self._last_snapshot = self.map_end_offset
         return path
 
-    def load(self, first_offset: int, end_offset: int) -> int:
+    def load(self, first_offset: int, end_offset: int, *, keep_newer: bool = False) -> int:
         """Start from the newest valid snapshot in [first, end]; the offset from which to replay the log.
 
         `first_offset` is the base of the first segment: from an older snapshot the replay would have a gap.
-        Damaged snapshots are removed and the next older one is tried; those above `end_offset` are removed.
+        Damaged snapshots are removed and the next older one is tried; those above `end_offset` are removed
+        unless `keep_newer`.
         """
         self._forget()
         for offset in reversed(self.snapshot_offsets()):
             path = self.path_of(offset)
             if offset > end_offset:
-                self._files.remove(path)
+                if not keep_newer:
+                    self._files.remove(path)
                 continue
             if offset < first_offset:
                 break

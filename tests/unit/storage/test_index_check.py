@@ -22,14 +22,14 @@ def sealed():
 
 def test_sound_indexes_have_no_problem(sealed):
     files, segment = sealed
-    assert index_problem(files, segment, 5) is None
+    assert index_problem(files, segment, files.list_dir("/logs/t-0"), 5) is None
 
 
 def test_zeros_at_the_end_are_no_problem(sealed):
     files, segment = sealed
     files.open(INDEX).append([bytes(80)])
     files.open(TIMES).append([bytes(120)])
-    assert index_problem(files, segment, 5) is None
+    assert index_problem(files, segment, files.list_dir("/logs/t-0"), 5) is None
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_zeros_at_the_end_are_no_problem(sealed):
 def test_what_cannot_be_right_is_found(sealed, path, junk, told):
     files, segment = sealed
     files.open(path).append([junk])
-    assert told in index_problem(files, segment, 5)
+    assert told in index_problem(files, segment, files.list_dir("/logs/t-0"), 5)
 
 
-@pytest.mark.parametrize(("path", "told"), [(INDEX, "missing"), (TIMES, "time index is missing")])
+@pytest.mark.parametrize(("path", "told"), [(INDEX, "no .index file"), (TIMES, "no .timeindex file")])
 def test_a_missing_file_is_found(sealed, path, told):
     files, segment = sealed
     files.remove(path)
-    assert told in index_problem(files, segment, 5)
+    assert told in index_problem(files, segment, files.list_dir("/logs/t-0"), 5)

@@ -1,3 +1,4 @@
+import errno
 import logging
 
 import pytest
@@ -139,6 +140,85 @@ def test_a_missing_index_after_a_clean_stop_is_rebuilt():
     assert read_offsets(manager.get("t", 0)) == list(range(12))
     manager.close()
     assert files.read_bytes(path(5, ".index")) == before
+
+
+def test_repairing_an_index_leaves_later_segments_and_snapshots_alone():
+    files = filled(close=True)
+    later = {n: files.read_bytes(f"{DIR}/{n}") for n in files.list_dir(DIR) if n[:20] > f"{0:020d}"}
+    files.open(path(0, ".index")).append([b"x"])
+    log = reopened(files)
+    assert read_offsets(log) == list(range(12))
+    assert later.items() <= {n: files.read_bytes(f"{DIR}/{n}") for n in files.list_dir(DIR)}.items()
+    assert log.producers.entries[3].last_sequence == 11
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_a_damaged_index_below_the_recovery_point_is_made_anew_after_a_crash(suffix):
+    files = filled()
+    files.write_atomic("/logs/recovery-point-offset-checkpoint", b"0\n1\nt 0 10\n")
+    whole = files.read_bytes(path(0, suffix))
+    files.write_atomic(path(0, suffix), b"garbage!" * 9)
+    files.fail_next("rename", errno.EIO, suffix)  # and so it is when the repair is interrupted
+    assert open_manager(files, ("/logs", "/other"), CONFIG).get("t", 0) is None
+    reopened(unlocked(files))
+    assert files.read_bytes(path(0, suffix)) == whole
+
+
+def unlocked(files):
+    files._locked.clear()
+    return files
+
+
+def test_damage_below_the_recovery_point_costs_only_what_is_damaged(caplog):
+    caplog.set_level(logging.WARNING, "storage")
+    files = filled(close=True)
+    files.open(path(0, ".log")).write_at(2 * ONE + 40, b"\xee")
+    files.remove(path(0, ".index"))
+    log = reopened(files)
+    assert read_offsets(log) == [0, 1, *range(5, 12)]
+    assert f"cut {3 * ONE} bytes at position {2 * ONE}, offset 2: wrong CRC" in caplog.text
+    assert log.offset_for_timestamp(START_MS + 3, 12).offset == 5
+
+
+def test_batches_that_are_damaged_below_the_recovery_point_do_not_end_the_start():
+    files = filled(close=True)
+    files.open(path(0, ".log")).write_at(ONE, bytes(ONE))
+    for name in files.list_dir(DIR):
+        if name.endswith(".snapshot"):
+            files.remove(f"{DIR}/{name}")
+    log = reopened(files)
+    assert log.producers.entries[3].last_sequence == 11
+    assert append(log, batch(1, producer=3, epoch=0, sequence=12), epoch=2) == 12
+
+
+def test_segments_behind_a_cut_do_not_come_back():
+    files = filled()
+    files.open(path(5, ".log")).write_at(40, b"\xee")
+    log = reopened(files)
+    assert log.end_offset == 5
+    append(log, batch(1), epoch=9)
+    assert reopened(files.crash(lambda path, unsynced: unsynced)).end_offset == 6
+
+
+def test_aborted_transactions_are_indexed_anew():
+    files = filled(2)
+    manager = open_manager(files, config=CONFIG)
+    log = manager.get("t", 0)
+    for number in range(4):
+        first = 2 + 3 * number
+        data = bytes(batch(2, base=first, producer=8, epoch=1, sequence=2 * number, transactional=True))
+        data += bytes(marker(8, 1, commit=number % 2 == 0, base=first + 2))
+        log.append_as_follower(data, START_MS)
+    log.set_high_watermark(14)
+    told = log.aborted(0, 14)
+    assert [each.first_offset for each in told] == [5, 11]
+    manager.close()
+    for name in files.list_dir(DIR):
+        if name.endswith((".index", ".txnindex")):
+            files.remove(f"{DIR}/{name}")
+    again = reopened(files)
+    assert again.aborted(0, 14) == told
+    assert again.last_stable_offset == 14
 
 
 def test_an_end_that_is_no_batch_after_a_clean_stop_is_cut_as_after_a_crash(caplog):
