@@ -141,4 +141,4 @@ def delete_at(
 
 def refusal(error: ClientError) -> str:
     """How a partition's failure is printed."""
-    return f"error: {java_errors.named(error)}"
+    return f"error: {java_errors.of_code(error.error) if error.error is not None else error}"

@@ -20,7 +20,7 @@ Broker = OttlaProcess | KafkaProcess
 def at(either_broker: Broker) -> tuple[str, str]:
     """--bootstrap-server of a broker whose topic has ten records in partition 0, and none in 1."""
     with WireClient(either_broker.bootstrap_servers) as wire:
-        if wire.metadata(TOPIC).topics[0].error_code:
+        if wire.metadata(TOPIC, allow_auto_topic_creation=False).topics[0].error_code:
             wire.create_topic(TOPIC, 2)
             wire.produce_values(TOPIC, *[b"%d" % number for number in range(10)], partition=0)
     return "--bootstrap-server", either_broker.bootstrap_servers

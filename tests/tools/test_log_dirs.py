@@ -19,7 +19,7 @@ Broker = OttlaProcess | KafkaProcess
 @pytest.fixture
 def at(either_broker: Broker) -> tuple[str, ...]:
     with WireClient(either_broker.bootstrap_servers) as wire:
-        if wire.metadata(TOPIC).topics[0].error_code:
+        if wire.metadata(TOPIC, allow_auto_topic_creation=False).topics[0].error_code:
             wire.create_topic(TOPIC, 2)
             wire.create_topic(OTHER, 1)
             wire.produce_values(TOPIC, b"x" * 1000, partition=1)
