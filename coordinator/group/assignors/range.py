@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coordinator.group.modern.assignment import Assignment
+from coordinator.group.modern.steps import Pace, Steps
 from coordinator.group.modern.target import MemberSpec
 
 
@@ -20,20 +21,30 @@ class RangeAssignor:
 
     def assign(
         self, members: Mapping[str, MemberSpec], partitions: Mapping[bytes, Sequence[int]]
-    ) -> dict[str, Assignment]:
+    ) -> Steps[dict[str, Assignment]]:
         """Targets of all members."""
+        pace = Pace()
         assigned: dict[str, Assignment] = {member_id: {} for member_id in members}
         order = sorted(members, key=lambda member_id: _rank(member_id, members[member_id]))
+        alike = len({member.topics for member in members.values()}) <= 1
         for topic_id, numbers in partitions.items():
-            readers = [member_id for member_id in order if topic_id in members[member_id].topics]
+            if pace.over(1 if alike else len(order)):
+                yield
+            if alike:
+                readers = order if order and topic_id in members[order[0]].topics else []
+            else:
+                readers = [member_id for member_id in order if topic_id in members[member_id].topics]
             if not readers:
                 continue
             each, more = divmod(len(numbers), len(readers))
             start = 0
             for place, member_id in enumerate(readers):
                 end = start + each + (place < more)
-                if end > start:
-                    assigned[member_id][topic_id] = frozenset(numbers[start:end])
+                if end == start:
+                    break
+                assigned[member_id][topic_id] = frozenset(numbers[start:end])
+                if pace.over(end - start):
+                    yield
                 start = end
         return assigned
 

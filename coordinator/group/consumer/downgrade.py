@@ -71,6 +71,7 @@ class Downgrades:
             if member_id not in leaving:
                 group.add(self._classic_member(change, member))
         group.protocol_name = group.choose_protocol()
+        self._env.forget(group_id)
         change.records = self._env.tables.group_tombstones(group_id)
         record = classic_snapshot(group)
         change.records.append(group_record(record.key, record.value))

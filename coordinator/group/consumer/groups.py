@@ -26,6 +26,7 @@ from coordinator.group.consumer.tables import KEY_TYPES, ConsumerTables
 from coordinator.group.consumer.upgrade import ClassicSide, Upgrades
 from coordinator.group.consumer.watch import Watch
 from coordinator.group.modern.ports import Committer, ShardParts
+from coordinator.group.modern.steps import LongWork
 from coordinator.group.offset_expiry import Expiry
 from coordinator.result import CoordinatorRecord, Result
 from protocol import messages as m
@@ -45,7 +46,8 @@ class ConsumerGroups:
         self._parts = parts
         self._settings = settings
         watch = Watch(parts, self.tables, self._fence)
-        self._env = Environment(parts, settings, self.tables, watch)
+        assigning = LongWork("consumer target", parts.context.timers)
+        self._env = Environment(parts, settings, self.tables, watch, assigning)
         self._resolver = RegexResolver(self._env)
         self._downgrades = Downgrades(self._env, classic)
         self._heartbeats = Heartbeats(self._env, Upgrades(self._env, classic), self._resolver)
@@ -103,6 +105,7 @@ class ConsumerGroups:
         """Forget what is under way."""
         self._env.watch.sessions.clear()
         self._env.seen.clear()
+        self._env.resolved.clear()
         self._resolver.clear()
 
     def exists(self, group_id: str) -> bool:
@@ -126,9 +129,8 @@ class ConsumerGroups:
         return not self.tables.members.row(group_id)
 
     def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
-        """Records that remove an empty group. What is remembered beside them is made again where it stays."""
-        self._env.seen.pop(group_id, None)
-        self._resolver.forget(group_id)
+        """Records that remove an empty group."""
+        self._env.forget(group_id)
         return self.tables.group_tombstones(group_id)
 
     def check_commit(

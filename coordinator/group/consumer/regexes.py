@@ -53,16 +53,10 @@ class RegexResolver:
     def __init__(self, env: Environment) -> None:
         self._env = env
         self._running: dict[str, None] = {}
-        self._resolved: dict[str, None] = {}  # since the load
 
     def clear(self) -> None:
         """Forget all, as at an unload."""
         self._running.clear()
-        self._resolved.clear()
-
-    def forget(self, group_id: str) -> None:
-        """A group has gone."""
-        self._resolved.pop(group_id, None)
 
     def refresh(self, change: GroupChange, allowed: Callable[[str], bool]) -> None:
         """Have the group's expressions resolved if it is time. `allowed` tells which topics may be seen by
@@ -79,7 +73,7 @@ class RegexResolver:
             return
         version = self._env.topics.names_version()
         if (
-            group_id in self._resolved
+            group_id in self._env.resolved
             and len(resolved) == len(wanted)
             and all(each.version == version for each in resolved)
             and (last_ms is None or now_ms <= last_ms + self._env.settings.regex_refresh_ms)
@@ -89,7 +83,7 @@ class RegexResolver:
 
         def done(found: dict[str, frozenset[str]]) -> None:
             if self._running.pop(group_id, _MISSING) is not _MISSING:
-                self._resolved[group_id] = None
+                self._env.resolved[group_id] = None
                 self._store(group_id, found, version)
 
         self._resolve(group_id, list(wanted), allowed, done)

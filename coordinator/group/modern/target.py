@@ -4,12 +4,13 @@ An assignor sees all members and the partitions that may be handed out, and answ
 what changed is written (record types 7 or 13 for members, 6 or 12 for the group).
 
 Computing is paced: not more often than an interval (group.consumer.assignment.interval.ms, KIP-1263), so a
-group whose members join one after the other is not assigned anew for each of them.
+group whose members join one after the other is not assigned anew for each of them. That of a large group goes
+on beside requests (`steps`), and its outcome may find other members than it began with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from coordinator.group.modern.assignment import NOTHING, Assignment
@@ -20,6 +21,7 @@ from coordinator.group.modern.records import (
     target_epoch_record,
     target_record,
 )
+from coordinator.group.modern.steps import Steps
 from coordinator.result import CoordinatorRecord
 
 
@@ -43,7 +45,7 @@ class Assignor(Protocol):
 
     def assign(
         self, members: Mapping[str, MemberSpec], partitions: Mapping[bytes, Sequence[int]]
-    ) -> dict[str, Assignment]:
+    ) -> Steps[dict[str, Assignment]]:
         """Targets of all members; who gets nothing may be left out.
 
         `partitions` has, for every topic that anybody subscribes to, those that may be handed out, ascending.
@@ -74,6 +76,6 @@ def target_records(
     return records
 
 
-def complete(assigned: Mapping[str, Assignment], members: Mapping[str, MemberSpec]) -> dict[str, Assignment]:
+def complete(assigned: Mapping[str, Assignment], members: Iterable[str]) -> dict[str, Assignment]:
     """An assignor's answer with every member in it, in the order of members."""
     return {member_id: assigned.get(member_id, NOTHING) for member_id in members}

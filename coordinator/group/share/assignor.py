@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from coordinator.group.modern.assignment import Assignment
+from coordinator.group.modern.steps import Pace, Steps
 from coordinator.group.modern.target import MemberSpec
 
 Cell: TypeAlias = tuple[bytes, int]
@@ -23,33 +24,58 @@ class SimpleAssignor:
 
     def assign(
         self, members: Mapping[str, MemberSpec], partitions: Mapping[bytes, Sequence[int]]
-    ) -> dict[str, Assignment]:
+    ) -> Steps[dict[str, Assignment]]:
         """Targets of all members; members keep the order they are given in."""
-        assigned: dict[str, dict[bytes, frozenset[int]]] = {member_id: {} for member_id in members}
+        pace = Pace()
+        assigned: dict[str, dict[bytes, list[int]]] = {member_id: {} for member_id in members}
         subscriptions = {spec.topics for spec in members.values()}
         if len(subscriptions) == 1:
             [topics] = subscriptions
-            pools = [([t for t in partitions if t in topics], list(members))]
+            yield from _deal_pool([t for t in partitions if t in topics], list(members), members, partitions,
+                                  assigned, pace)  # fmt: skip
         else:
-            pools = [([t], [each for each, spec in members.items() if t in spec.topics]) for t in partitions]
-        for topics_of_pool, readers in pools:
-            cells = [(topic_id, index) for topic_id in topics_of_pool for index in partitions[topic_id]]
-            if not cells or not readers:
-                continue
-            for member_id, dealt in _deal(cells, readers, members).items():
-                target = assigned[member_id]
-                for topic_id, index in dealt:
-                    target[topic_id] = target.get(topic_id, frozenset()) | {index}
-        return assigned
+            for topic_id in partitions:
+                readers = [member_id for member_id, spec in members.items() if topic_id in spec.topics]
+                if pace.over(len(members)):
+                    yield
+                yield from _deal_pool([topic_id], readers, members, partitions, assigned, pace)
+        return {
+            member_id: {topic_id: frozenset(numbers) for topic_id, numbers in topics.items()}
+            for member_id, topics in assigned.items()
+        }
 
 
-def _deal(cells: list[Cell], readers: list[str], members: Mapping[str, MemberSpec]) -> dict[str, list[Cell]]:
+def _deal_pool(
+    topics: list[bytes],
+    readers: list[str],
+    members: Mapping[str, MemberSpec],
+    partitions: Mapping[bytes, Sequence[int]],
+    assigned: dict[str, dict[bytes, list[int]]],
+    pace: Pace,
+) -> Steps[None]:
+    """Deal out topics that are read by the same members."""
+    cells = [(topic_id, index) for topic_id in topics for index in partitions[topic_id]]
+    if not cells or not readers:
+        return
+    for member_id, dealt in (yield from _deal(cells, readers, members, pace)).items():
+        target = assigned[member_id]
+        for topic_id, index in dealt:
+            target.setdefault(topic_id, []).append(index)
+        if pace.over(1 + len(dealt)):
+            yield
+
+
+def _deal(
+    cells: list[Cell], readers: list[str], members: Mapping[str, MemberSpec], pace: Pace
+) -> Steps[dict[str, list[Cell]]]:
     """Spread cells over readers: each cell goes to `sharing` of them, each reader gets its fair count."""
     sharing = -(-len(readers) // len(cells))
     slots = sharing * len(cells)
     bounds = [-(-slots * place // len(readers)) for place in range(len(readers) + 1)]
     wanted = {each: bounds[place + 1] - bounds[place] for place, each in enumerate(readers)}
     holders: dict[Cell, set[str]] = {cell: set() for cell in cells}
+    if pace.over(len(cells)):
+        yield
     dealt: dict[str, list[Cell]] = {}
     for member_id in readers:
         kept = dealt[member_id] = []
@@ -60,7 +86,9 @@ def _deal(cells: list[Cell], readers: list[str], members: Mapping[str, MemberSpe
             if cell in holders and len(holders[cell]) < sharing:
                 kept.append(cell)
                 holders[cell].add(member_id)
-    _fill(cells, sharing, wanted, holders, dealt)
+            if pace.over(1):
+                yield
+    yield from _fill(cells, sharing, wanted, holders, dealt, pace)
     return dealt
 
 
@@ -70,7 +98,8 @@ def _fill(
     wanted: dict[str, int],
     holders: dict[Cell, set[str]],
     dealt: dict[str, list[Cell]],
-) -> None:
+    pace: Pace,
+) -> Steps[None]:
     """Give cells with too few holders to readers with too few cells, in turns.
 
     A reader without any cell and a cell without any holder are always served: as many places are free as
@@ -81,6 +110,8 @@ def _fill(
     for cell in cells:
         passed = 0
         while len(holders[cell]) < sharing and passed < len(open_readers):
+            if pace.over(1):
+                yield
             turn %= len(open_readers)
             member_id = open_readers[turn]
             if member_id in holders[cell]:

@@ -22,6 +22,7 @@ from coordinator.group.modern.records import (
     target_epoch_record,
 )
 from coordinator.group.modern.sessions import Sessions
+from coordinator.group.modern.steps import LongWork
 from coordinator.group.modern.tables import ONLY, ModernTables
 from coordinator.group.modern.topics import existing_names, metadata_hash
 from coordinator.group.offset_expiry import Expiry
@@ -68,6 +69,7 @@ class ShareGroups:
         self.states: JournaledTable[str, str, StatePartitions] = JournaledTable(journal)
         self.seen_topics: dict[str, object] = {}  # the version of topics that a group's epoch is up to
         self.settled: dict[str, tuple[object, ...]] = {}  # what a group was when nothing was left to do
+        self.assigning = LongWork("share target", parts.context.timers)
         self.sessions = Sessions(
             PROTOCOL_TYPE, parts.context.timers, parts.clock, self._is_member, self._session_over
         )
@@ -160,6 +162,7 @@ class ShareGroups:
         """Records that remove an empty group; its share state has been removed before."""
         self.seen_topics.pop(group_id, None)
         self.settled.pop(group_id, None)
+        self.assigning.forget(group_id)
         *parts, group = self.tables.group_tombstones(group_id)
         return [*parts, state_tombstone(group_id), group]
 

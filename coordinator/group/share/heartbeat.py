@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from coordinator.group.modern.assignment import Assignment, to_wire
 from coordinator.group.modern.records import SHARE, GroupEpoch, TargetEpoch, group_epoch_record
-from coordinator.group.modern.target import MemberSpec, complete, may_compute, target_records
+from coordinator.group.modern.target import may_compute, target_records
 from coordinator.group.modern.topics import existing_names, known_topics, metadata_hash
 from coordinator.group.room import NO_MEMORY
+from coordinator.group.share.assign import compute_targets, store_targets
 from coordinator.group.share.groups import ShareGroups
 from coordinator.group.share.members import (
     JOIN_EPOCH,
@@ -219,6 +220,7 @@ class _Round:
         """The records are not in the log: look at the topics again."""
         self.groups.seen_topics.pop(self.group_id, None)
         self.groups.settled.pop(self.group_id, None)
+        self.groups.assigning.forget(self.group_id)
 
     def _members(self) -> dict[str, ShareMember]:
         return {**self.tables.members.row(self.group_id), self.member.member_id: self.member}
@@ -260,28 +262,21 @@ class _Round:
 
     def _make_targets(self) -> Assignment:
         """The member's target; made anew where that is due."""
-        group_id, now_ms = self.group_id, self.groups.parts.clock.now_ms()
-        interval_ms = self.groups.settings.assignment_interval_ms(group_id)
-        if self.epoch.epoch <= self.target_epoch.epoch or not may_compute(
-            self.target_epoch, interval_ms, now_ms
-        ):
-            return self.tables.target(group_id, self.member.member_id)
-        ids = {topic.name: topic.topic_id for topic in known_topics(self.topics, self._names()).values()}
-        specs = {
-            member_id: MemberSpec(
-                frozenset(ids[name] for name in member.topics if name in ids),
-                self.tables.target(group_id, member_id),
-                rack=member.rack_id,
-            )
-            for member_id, member in self._members().items()
-        }
-        partitions = {
-            topic_id: sorted(self.state.initialized[topic_id].partitions)
-            for topic_id in ids.values()
-            if topic_id in self.state.initialized
-        }
-        after = complete(self.groups.assignor.assign(specs, partitions), specs)
-        self.target_epoch = TargetEpoch(self.epoch.epoch, now_ms)
+        groups, group_id, epoch = self.groups, self.group_id, self.epoch.epoch
+        target = self.tables.target(group_id, self.member.member_id)
+        if epoch <= self.target_epoch.epoch or groups.assigning.goes_on(group_id):
+            return target
+        now_ms = groups.parts.clock.now_ms()
+        if not may_compute(self.target_epoch, groups.settings.assignment_interval_ms(group_id), now_ms):
+            return target
+        after = groups.assigning.begin(
+            group_id,
+            compute_targets(groups, group_id, self._members(), self._names(), self.state),
+            lambda assigned: store_targets(groups, group_id, epoch, assigned),
+        )
+        if after is None:
+            return target
+        self.target_epoch = TargetEpoch(epoch, now_ms)
         before = self.tables.targets.row(group_id)
         self.records += target_records(SHARE, group_id, self.target_epoch, before, after)
         return after[self.member.member_id]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from coordinator.group.assignors import builtin, chosen_assignors
 from coordinator.group.assignors.range import RangeAssignor
+from coordinator.group.modern.steps import outcome
 from coordinator.group.modern.target import MemberSpec
 
 T, U = b"t" * 16, b"u" * 16
@@ -18,7 +19,7 @@ def spec(*topics: bytes, instance_id: str | None = None) -> MemberSpec:
 
 def assign(members: dict[str, MemberSpec], **counts: int) -> dict[str, dict[bytes, list[int]]]:
     partitions = {{"t": T, "u": U}[name]: range(count) for name, count in counts.items()}
-    found = RangeAssignor().assign(members, partitions)
+    found = outcome(RangeAssignor().assign(members, partitions))
     return {
         member: {topic: sorted(numbers) for topic, numbers in assigned.items()}
         for member, assigned in found.items()

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.group.modern.assignment import Assignment
+from coordinator.group.modern.steps import outcome
 from coordinator.group.modern.target import MemberSpec
 from coordinator.group.share.assignor import SimpleAssignor
 
@@ -16,7 +17,7 @@ def assign(
     members: dict[str, tuple[set[bytes], Assignment]], partitions: dict[bytes, list[int]]
 ) -> dict[str, Assignment]:
     specs = {name: MemberSpec(frozenset(topics), target) for name, (topics, target) in members.items()}
-    return SimpleAssignor().assign(specs, partitions)
+    return outcome(SimpleAssignor().assign(specs, partitions))
 
 
 def counts(targets: dict[str, Assignment]) -> dict[tuple[bytes, int], int]:
