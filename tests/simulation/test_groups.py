@@ -9,15 +9,16 @@ import os
 
 import pytest
 
+from coordinator.group.modern import steps
 from tests.simulation.groups.schedule import Schedule
 from tests.simulation.virtual_time import START_MS
 
 SEEDS = range(30)
+SEEDS_OF_LARGE = range(100, 108)
 CHOSEN = os.environ.get("OTTLA_SEED")
 
 
-@pytest.mark.parametrize("seed", SEEDS if CHOSEN is None else [int(CHOSEN)])
-def test_groups_hold_what_they_promise(seed: int) -> None:
+def run(seed: int) -> None:
     schedule = Schedule(seed)
     try:
         schedule.run()
@@ -25,3 +26,15 @@ def test_groups_hold_what_they_promise(seed: int) -> None:
         after_ms = schedule.world.now_ms - START_MS
         error.add_note(f"after {after_ms} ms; again: OTTLA_SEED={seed} pytest {__file__}")
         raise
+
+
+@pytest.mark.parametrize("seed", SEEDS if CHOSEN is None else [int(CHOSEN)])
+def test_groups_hold_what_they_promise(seed: int) -> None:
+    run(seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS_OF_LARGE if CHOSEN is None else [int(CHOSEN)])
+def test_groups_whose_assignment_takes_long_hold_it_too(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "PIECE", 1)
+    monkeypatch.setattr(steps, "PIECES_AT_ONCE", 1)
+    run(seed)

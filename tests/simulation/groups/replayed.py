@@ -53,10 +53,15 @@ def replayed(log: bytes) -> GroupShard:
 
 def compacted(log: bytes) -> bytes:
     """What is left when plain batches go whose records have all a later one of the same key, as a cleaner
-    does it.
+    does it; it does not look at anything behind the begin of an open transaction.
     """
     found = [(log[at : at + size], read_header(log, at)) for at, size in batches(log)]
-    plain = {id(batch): list(records(batch)) for batch, head in found if _is_plain(head)}
+    stable_offset = _last_stable_offset([head for _, head in found])
+    plain = {
+        id(batch): list(records(batch))
+        for batch, head in found
+        if _is_plain(head) and head.base_offset < stable_offset
+    }
     last: dict[bytes | None, int] = {}
     for rows in plain.values():
         last.update((record.key, record.offset) for record in rows)
@@ -65,6 +70,16 @@ def compacted(log: bytes) -> bytes:
         for batch, _ in found
         if id(batch) not in plain or any(last[record.key] == record.offset for record in plain[id(batch)])
     )
+
+
+def _last_stable_offset(heads: list[BatchHeader]) -> int:
+    open_from: dict[int, int] = {}
+    for head in heads:
+        if head.is_control:
+            open_from.pop(head.producer_id, None)
+        elif head.is_transactional:
+            open_from.setdefault(head.producer_id, head.base_offset)
+    return min(open_from.values(), default=1 << 62)
 
 
 def _is_plain(head: BatchHeader) -> bool:
