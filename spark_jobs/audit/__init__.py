@@ -1,0 +1,1 @@
+"""What `audit` is made of: the two sides, their comparison, and the report."""
