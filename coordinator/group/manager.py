@@ -69,7 +69,7 @@ class GroupManager(OffsetRequests):
             if modern is not shard.consumer or not modern.is_empty(group_id):
                 self._handle_in_modern(partition, group_id, modern, event, answer)
                 return
-            if isinstance(event, ev.JoinGroup):
+            if shard.begins_group(event):
                 self._make_classic(partition, group_id)
         shard.handle(group_id, make_event(shard.expect_answer(answer)))
 
@@ -96,12 +96,21 @@ class GroupManager(OffsetRequests):
         self.runtime.write(partition, operation, done)
 
     def _make_classic(self, partition: int, group_id: str) -> None:
-        """An empty consumer group makes room for a classic one, which is about to begin."""
+        """An empty consumer group makes room for a classic one, which is about to begin. Raises
+        CoordinatorError where that is refused at once; where it fails later, the classic group goes again.
+        """
+        refused = ErrorCode.NONE
 
         def operation(shard: GroupShard) -> Result[None]:
             return Result(shard.consumer.tombstones(group_id), None, undo=lambda: shard.drop_group(group_id))
 
-        self.runtime.write(partition, operation, lambda error, _: None)
+        def done(error: ErrorCode, _: None) -> None:
+            nonlocal refused
+            refused = error
+
+        self.runtime.write(partition, operation, done)
+        if refused is not ErrorCode.NONE:
+            raise CoordinatorError(refused)
 
     def consumer_heartbeat(
         self,

@@ -187,6 +187,10 @@ class GroupShard:
             group = self.groups[group_id] = ClassicGroup(group_id, self._settings.groups, self._random)
         self._perform(group, handle(group, event, now_ms))
 
+    def begins_group(self, event: ev.Request) -> bool:
+        """Whether a classic group would begin with this, if there is none."""
+        return handle_without_group(event, self._settings.groups) is None
+
     def beat(self, group_id: str, event: ev.Heartbeat) -> ErrorCode | None:
         """A heartbeat to a classic group, answered at once; None where no such group is there."""
         group = self.groups.get(group_id)

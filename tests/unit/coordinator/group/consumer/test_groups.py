@@ -11,9 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from coordinator.group.modern.ports import Committer
 from coordinator.group.offsets import Commit
-from coordinator.result import Producer
+from coordinator.result import CoordinatorError, Producer
 from protocol import messages as m
 from protocol.errors import ErrorCode as E
+from tests.unit.coordinator.group.consumer.classic import ClassicClient
 from tests.unit.coordinator.group.consumer.play import GROUP, Play, together
 
 IDS = ("a", "b", "c", "d")
@@ -369,3 +370,54 @@ def test_an_old_record_of_topics_is_taken_away_with_the_next_epoch() -> None:
     assert play.tables.old_topics.get(GROUP, ONLY)
     a.beat(subscribed_topic_names=[])
     assert play.tables.old_topics.get(GROUP, ONLY) is None
+
+
+def empty_group(**settings: Any) -> Play:
+    play = Play({"t": 2}, **settings)
+    a = play.client("a", "t")
+    a.join()
+    a.leave()
+    assert play.described().group_state == "Empty"
+    return play
+
+
+def types(play: Play) -> list[str]:
+    """The group as it is listed: once, whatever has happened."""
+    return [group.group_type for group in play.manager.list_groups()]
+
+
+def test_a_classic_member_joins_an_empty_group_which_is_a_classic_one_then() -> None:
+    play = empty_group()
+    assert ClassicClient(play, "t").join().error_code == E.NONE
+    assert types(play) == ["classic"]
+    assert not play.tables.exists(GROUP)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [({"session_timeout_ms": 1}, E.INVALID_SESSION_TIMEOUT), ({"member_id": "x"}, E.UNKNOWN_MEMBER_ID)],
+)
+def test_a_classic_member_that_cannot_join_leaves_the_empty_group(fields: dict[str, Any], error: E) -> None:
+    play = empty_group()
+    (answer,) = ClassicClient(play, "t").post_join(**fields)
+    assert answer.error_code == error
+    assert types(play) == ["consumer"]
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_group_is_never_of_two_types_when_the_old_one_cannot_be_removed(version: int) -> None:
+    play = empty_group()
+    play.topic.refuse = E.NOT_ENOUGH_REPLICAS
+    with pytest.raises(CoordinatorError) as refused:
+        ClassicClient(play, "t").post_join(version)
+    assert refused.value.error == E.COORDINATOR_NOT_AVAILABLE
+    assert types(play) == ["consumer"]
+    play.topic.refuse = None
+    play.auto_commit = False
+    answers = ClassicClient(play, "t").post_join(3)
+    play.topic.fail(E.KAFKA_STORAGE_ERROR)
+    assert types(play) == ["consumer"]
+    assert GROUP not in play.shard.groups
+    assert all(answer.error_code in (E.NONE, E.NOT_COORDINATOR) for answer in answers)
+    play.auto_commit = True
+    assert play.client("b", "t").join().error_code == E.NONE
