@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11, \
 	$(shell $(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
-PACKAGES := ottla broker replication coordinator storage protocol runtime
+PACKAGES := ottla broker replication coordinator storage protocol runtime spark_jobs
 SOURCES := $(PACKAGES) bench tests
 ARGS ?=
 PYTEST ?=
