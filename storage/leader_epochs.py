@@ -156,6 +156,10 @@ class LeaderEpochs:
         """The path, if the file was written since it was last synced."""
         return self._path if self.writes > self._synced else None
 
+    def doubt(self) -> None:
+        """The process before this one may have written the file and not synced it."""
+        self.writes += 1
+
     def synced(self, writes: int) -> None:
         """The file was synced as it was after that many writes."""
         self._synced = max(self._synced, writes)

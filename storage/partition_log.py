@@ -10,10 +10,11 @@ modules of its own: `roll.py`, `cutting.py`, `retention.py`, `transactions.py`, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from protocol.records.rules import Checked
+from protocol.records.rules import BatchRules, Checked
 from runtime.files import Buffer, FileHandle
 from storage import append, cutting, names, read, recovery, retention, time_lookup, transactions
 from storage import roll as rolling
@@ -46,6 +47,7 @@ class PartitionLog:
 
     __slots__ = (
         "_producers",
+        "_rules",
         "active",
         "clean_end",
         "closed",
@@ -90,6 +92,7 @@ class PartitionLog:
         self.directory = directory
         self.local = local
         self.config = local.config
+        self._rules: BatchRules | None = None
         self.topic = topic
         self.partition = partition
         self.topic_id = topic_id
@@ -186,7 +189,14 @@ class PartitionLog:
     def update_config(self, config: LogConfig) -> None:
         """Use new settings from the next append on."""
         self.config = self.local.config = config
+        self._rules = None
         self._forget_plan()
+
+    def rules(self) -> BatchRules:
+        """What a produced batch has to satisfy; refusals name the partition. Built once for each config."""
+        if self._rules is None:
+            self._rules = replace(self.config.rules(), topic_partition=self.name)
+        return self._rules
 
     def assign_topic_id(self, topic_id: bytes) -> None:
         """Note which topic the directory belongs to, on disk too."""
@@ -421,9 +431,10 @@ class PartitionLog:
         try:
             if self.end_offset != self.clean_end:
                 self.active.add_final_time_entry()
-                if self.end_offset > self.local.recovery_point:
+                if self.end_offset > self.local.segments.first.base_offset:
+                    # Even if all records are synced: the final time entries of what was sealed are not.
                     FlushJob(self, self.end_offset + 1).run()
-                else:  # synced before, or empty: but Kafka recovers a segment that has no index file
+                else:  # empty: but Kafka recovers a segment that has no index file
                     self.active.write_indexes()
                 producers = self.producers
                 producers.map_end_offset = self.end_offset

@@ -117,6 +117,8 @@ class Loading:
             producers = ProducerState(local.files, local.directory, log.directory.producer_settings)
             producers.clear(start)
             end, untouched = start, False
+        if not self._clean:
+            log.leader_epochs.doubt()
         log.leader_epochs.restrict(start, end)
         log.adopt_producers(producers)
         local.flushed_position = local.segments.active.size if self._clean else 0
@@ -137,6 +139,8 @@ class Loading:
                 before.complete_time_index()
             except CorruptLog as error:
                 logger.warning("%s is damaged: %s", before.path(names.LOG), error)
+            if not self.log.leader_epochs.entries:
+                self._find_epochs(segments[0].base_offset)
         for snapshot in producers.snapshot_offsets():
             if snapshot > segments[0].base_offset:
                 local.files.remove(producers.path_of(snapshot))
@@ -172,6 +176,24 @@ class Loading:
     def _producers_at(self, segment: Segment, *, keep_newer: bool = False) -> ProducerState:
         settings = self.log.directory.producer_settings
         return load_producers(self._local, segment.base_offset, settings, keep_newer=keep_newer)
+
+    def _find_epochs(self, end_offset: int) -> None:
+        """Read the epochs of what was synced from the headers: a power cut can take their whole file.
+
+        Nothing to find in a log that was written before there were epochs.
+        """
+        epochs = self.log.leader_epochs
+        for segment in self._local.segments:
+            if segment.base_offset >= end_offset:
+                break
+            try:
+                for facts in scan.scan(segment.handle, 0, segment.size, scan.LOCATE_WINDOW):
+                    if facts.leader_epoch < 0:
+                        return
+                    if facts.leader_epoch > epochs.latest_epoch:
+                        epochs.assign(facts.leader_epoch, facts.base_offset)
+            except CorruptLog as error:
+                logger.warning("%s is damaged: %s", segment.path(names.LOG), error)
 
     def _take_over(self, segment: Segment, found: ScannedSegment, producers: ProducerState) -> int:
         """Put what was found into the files and the state; the bytes that were cut off."""

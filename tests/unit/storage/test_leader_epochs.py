@@ -119,3 +119,12 @@ def test_epochs_and_offsets_always_rise_and_the_file_never_lacks_an_entry(steps)
         entries = epochs.entries
         assert all(a[0] < b[0] and a[1] < b[1] for a, b in itertools.pairwise(entries))
         assert LeaderEpochs(files, PATH).entries == entries
+
+
+def test_a_file_of_a_former_process_is_in_doubt_until_it_is_synced():
+    epochs = cache()
+    assert epochs.unsynced() is None
+    epochs.doubt()
+    assert epochs.unsynced() == PATH
+    epochs.synced(epochs.writes)
+    assert epochs.unsynced() is None

@@ -341,3 +341,11 @@ def test_stray_snapshots_do_not_count():
     log = reopened(files)
     assert log.producers.entries[3].last_sequence == 2
     assert path(99, ".snapshot").rpartition("/")[2] not in files.list_dir(DIR)
+
+
+def test_epochs_that_a_power_cut_took_are_read_from_the_log():
+    files = filled()
+    files.write_atomic("/logs/recovery-point-offset-checkpoint", b"0\n1\nt 0 10\n")
+    for content in (b"", bytes(12)):
+        files.write_atomic(f"{DIR}/leader-epoch-checkpoint", content)
+        assert reopened(unlocked(files)).leader_epochs.entries == [(0, 0), (1, 5), (2, 10)]

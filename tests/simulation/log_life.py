@@ -1,0 +1,205 @@
+"""The life of a log on a disk whose power may go at any moment, and what must be true of it afterwards.
+
+Every record's value is a number that only rises, so that what a log holds tells in which order it was
+written: records that had been cut off and came back behind newer ones show.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from dataclasses import dataclass
+
+from protocol.records.batch import Record
+from protocol.records.builder import build_batch
+from storage.flush_job import FlushJob
+from storage.log_config import LogConfig
+from storage.log_manager import LogManager
+from storage.partition_log import PartitionLog
+from tests.simulation.power import PowerFileSystem
+from tests.support.logs import START_MS, TOPIC_ID, FixedClock, checked, open_manager, read_records
+
+STEPS = ("append",) * 8 + (
+    "roll",
+    "flush",
+    "sync",
+    "checkpoint",
+    "epoch",
+    "delete",
+    "retention",
+    "truncate",
+) * 1
+RARE_STEPS = ("restart", "kill", "files")
+
+
+@dataclass(slots=True)
+class Promise:
+    """What the log owes."""
+
+    durable_end: int = 0  # everything below was synced
+    start: int = 0  # records below it were deleted, and that was answered
+    start_max: int = 0  # the furthest it may have moved
+
+
+class LogLife:
+    """One partition `t-0`, driven by chance. `step` may raise PowerCut at any point."""
+
+    def __init__(self, files: PowerFileSystem, seed: int) -> None:
+        logging.getLogger("storage").setLevel(logging.CRITICAL)
+        self.chance = chance = random.Random(seed)
+        self.files = files
+        self.config = LogConfig(
+            segment_bytes=chance.choice([400, 900, 3000]),
+            index_interval_bytes=chance.choice([0, 200]),
+            flush_messages=chance.choice([1, 5, 1 << 40]),
+            retention_bytes=chance.choice([-1, 1500]),
+            file_delete_delay_ms=0,
+        )
+        self.promise = Promise()
+        self.written: dict[int, dict[int, int]] = {}  # offset: {number: leader epoch}, of all times
+        self.bases: dict[int, int] = {}  # of each number, the offset at which its batch begins
+        self.numbers = 0
+        self.epoch = 0
+        self.sequence = 0
+        self.open()
+
+    def open(self) -> None:
+        """Start on the disk as it is."""
+        self.clock = FixedClock()
+        self.manager: LogManager = open_manager(self.files, config=self.config, clock=self.clock)
+        self.log: PartitionLog = self.manager.get_or_create("t", 0, TOPIC_ID)
+        self.log.set_high_watermark(self.log.end_offset)
+        self.jobs: list[FlushJob] = []
+        self.manager.on_flush_job(self.jobs.append)
+
+    def live(self, steps: int) -> None:
+        """So many steps; PowerCut ends it."""
+        for _ in range(steps):
+            kinds = RARE_STEPS if self.chance.random() < 0.12 else STEPS
+            getattr(self, f"_{self.chance.choice(kinds)}")()
+
+    # --- steps
+
+    def _append(self) -> None:
+        chance, log = self.chance, self.log
+        for _ in range(chance.randint(1, 3)):
+            count = chance.randint(1, 3)
+            rows = []
+            for place in range(count):
+                value = b"%08d" % self.numbers + bytes(chance.choice([0, 30, 200]))
+                rows.append(Record(place, START_MS + self.numbers * 10 - chance.randint(0, 200), None, value))
+                self.numbers += 1
+            data = build_batch(rows)
+            if len(data) > self.config.segment_bytes:
+                continue
+            first = self.numbers - count
+            base = log.next_offset
+            for place in range(count):
+                self.written.setdefault(base + place, {})[first + place] = self.epoch
+                self.bases[first + place] = base
+            appended = log.append_as_leader(checked(data), self.epoch, START_MS)
+            assert appended.base_offset == base
+        log.write_pending()
+        log.set_high_watermark(log.end_offset)
+        if self.config.flush_messages == 1:
+            self.promise.durable_end = log.end_offset
+        self._note_recovery_point()
+
+    def _note_recovery_point(self) -> None:
+        self.promise.durable_end = max(self.promise.durable_end, self.log.recovery_point)
+
+    def _roll(self) -> None:
+        self.log.roll(START_MS)
+
+    def _flush(self) -> None:
+        self.log.flush()
+        self.promise.durable_end = self.log.end_offset
+
+    def _sync(self) -> None:
+        while self.jobs:
+            job = self.jobs.pop(0)
+            job.run()
+            job.finish()
+        self._note_recovery_point()
+
+    def _checkpoint(self) -> None:
+        for directory in self.manager.dirs:
+            directory.write_recovery_points()
+        self.manager.checkpoint_high_watermarks()
+
+    def _epoch(self) -> None:
+        self.epoch += 1
+
+    def _delete(self) -> None:
+        log = self.log
+        offset = self.chance.randint(log.start_offset, log.end_offset)
+        self.promise.start_max = max(self.promise.start_max, offset)
+        log.delete_records(offset)
+        self.manager.persist_log_starts()
+        self.promise.start = log.start_offset
+
+    def _retention(self) -> None:
+        self.promise.start_max = self.log.end_offset
+        for _ in self.manager.delete_old_segments():
+            pass
+        self.promise.start_max = self.log.start_offset
+
+    def _files(self) -> None:
+        for remove in self.manager.take_doomed():
+            remove()
+
+    def _truncate(self) -> None:
+        log = self.log
+        rows = read_records(log)
+        bases = {self.bases[int(row.value[:8])] for row in rows} - {log.start_offset}
+        if not bases:
+            return
+        offset = self.chance.choice(sorted(bases))
+        if offset > log.start_offset:
+            self.promise.durable_end = min(self.promise.durable_end, offset)
+            log.truncate_to(offset, START_MS)
+            self.epoch += 1
+
+    def _restart(self) -> None:
+        self.manager.close()
+        self.promise.durable_end = self.log.end_offset
+        self.open()
+        assert not self.manager.unclean
+        self.epoch += 1
+
+    def _kill(self) -> None:
+        self.manager.abandon()
+        self.open()
+        self.epoch += 1
+
+    # --- afterwards
+
+    def find(self, files: PowerFileSystem) -> None:
+        """Start on what is left, and compare."""
+        self.files = files
+        self.open()
+        log, promise = self.log, self.promise
+        rows = read_records(log)
+        offsets = [row.offset for row in rows]
+        assert offsets == sorted(set(offsets))
+        assert promise.start <= log.start_offset <= max(promise.start_max, promise.start)
+        assert log.end_offset >= promise.durable_end
+        held = {row.offset: int(row.value[:8]) for row in rows}
+        for offset, number in held.items():
+            assert number in self.written[offset], (offset, number)
+        numbers = list(held.values())
+        assert numbers == sorted(numbers), "what was cut off is back"
+        for offset in range(log.start_offset, promise.durable_end):
+            newest = max(self.written[offset])
+            assert held.get(offset) == newest, (offset, newest, held.get(offset))
+            if offset >= promise.start_max:  # those of deleted records go first
+                assert log.leader_epochs.epoch_at(offset) == self.written[offset][newest]
+        times = [row.timestamp for row in rows]
+        for target in times[:: max(1, len(times) // 5)]:
+            found = log.offset_for_timestamp(target, log.end_offset)
+            assert found is not None
+            assert found.offset == next(row.offset for row in rows if row.timestamp >= target)
+        self.epoch += 1
+        self._append()
+        assert len(read_records(log)) > len(rows) or self.config.segment_bytes < 500
+        self.manager.close()
