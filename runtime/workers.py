@@ -107,14 +107,18 @@ class Workers:
         if self._closed:
             raise WorkerCrashed("the workers are closed")
 
+    async def close_idle(self) -> None:
+        """End the workers that wait for a call; the next one starts another."""
+        free, self._free = self._free, []
+        for worker in free:
+            await worker.close()
+
     async def aclose(self) -> None:
         """End all workers; calls in progress fail with WorkerCrashed."""
         self._closed = True
         for worker in list(self._running):
             worker.kill()
-        free, self._free = self._free, []
-        for worker in free:
-            await worker.close()
+        await self.close_idle()
 
 
 async def _start() -> _Worker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.records.batch import Record, batches, records
+from protocol.records.batch import Record, batches, read_header, records
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_marker
 from protocol.records.rules import Checked, trusted_batch
@@ -135,4 +135,5 @@ def read_records(log: PartitionLog, start: int | None = None, max_bytes: int = 1
                 if record.offset >= offset:
                     found.append(record)
                     offset = record.offset + 1
+            offset = max(offset, read_header(data, at).last_offset + 1)  # compaction leaves gaps
     return found

@@ -1,0 +1,306 @@
+"""What becomes of one batch: it stays as it is, is written anew with fewer records, is emptied, or goes.
+
+A record stays if the map knows no newer one with its key. Tombstones and markers go in two steps: the pass
+that meets one for the first time writes the batch anew with a delete horizon (now + delete.retention.ms) in
+place of its base timestamp, and a pass after that time drops it. The last batch of each active producer and
+the last batch of the round stay even with no records, as bare headers: they carry the producer's sequence and
+the end of the log.
+
+A batch written anew keeps base offset, last offset, producer and codec; its records keep offsets and
+timestamps. Batches of magic 0 and 1 have neither producers nor horizons: their tombstones go by the age of
+the segment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from protocol.errors import InvalidRecords
+from protocol.records.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME_BIT, Record, records, wrap64
+from protocol.records.builder import append_record, wrap_section
+from protocol.records.compression import compress, decompress
+from protocol.records.legacy import build_message_set, legacy_records
+from storage.cleaner.offset_map import OffsetMap
+from storage.cleaner.record_table import BadSection, RecordTable, read_table
+from storage.cleaner.transactions import CleanedTransactions
+from storage.errors import CorruptLog
+from storage.scan import BatchFacts
+
+HORIZON_BIT = 0x40
+PLAIN_BYTES_MAX = 64 << 20  # a batch that grows beyond it when decompressed is left as it is
+
+Fate: TypeAlias = Literal["keep", "drop"] | bytearray
+
+
+@dataclass(slots=True)
+class LastRecord:
+    """The newest thing an active producer left in the log: its last data offset, or only a marker (-1)."""
+
+    last_data_offset: int
+    producer_epoch: int
+
+
+@dataclass(slots=True)
+class FilterStats:
+    """Counts of one pass."""
+
+    messages_read: int = 0
+    messages_kept: int = 0
+    invalid_messages: int = 0  # without a key
+    left_whole: int = 0  # batches too large to take apart
+
+
+@dataclass(slots=True)
+class FilterSettings:
+    """What holds for a whole pass. Times in ms."""
+
+    now_ms: int
+    delete_retention_ms: int
+    round_end: int  # the offset at which this round of cleaning ends; its last batch stays
+
+
+@dataclass(slots=True)
+class BatchFilter:
+    """See the module. `last_records`: by producer id."""
+
+    map: OffsetMap
+    transactions: CleanedTransactions
+    settings: FilterSettings
+    last_records: dict[int, LastRecord]
+    keep_legacy_tombstones: bool = True
+    stats: FilterStats = field(default_factory=FilterStats)
+
+    def decide(self, batch: memoryview, facts: BatchFacts) -> Fate:
+        """The fate of a batch, whose bytes these are. Raises CorruptLog."""
+        if facts.magic < 2:
+            return self._decide_legacy(batch, facts)
+        if facts.control:
+            return self._decide_control(batch, facts)
+        self.stats.messages_read += facts.record_count
+        if self.transactions.sees_aborted(facts):
+            return self._emptied(facts)
+        return self._decide_data(batch, facts)
+
+    # --- data -----------------------------------------------------------------------------------------------
+
+    def _decide_data(self, batch: memoryview, facts: BatchFacts) -> Fate:
+        count = facts.record_count
+        if not count:
+            return self._emptied(facts)
+        if facts.base_offset > self.map.last_offset:
+            self.stats.messages_kept += count
+            return "keep"
+        try:
+            section = plain_section(batch, facts)
+        except SectionTooLarge:
+            self.stats.messages_kept += count
+            self.stats.left_whole += 1
+            return "keep"
+        table = table_of(section, facts)
+        rows = self._kept_rows(table, facts)
+        if not rows:
+            return self._emptied(facts)
+        self.stats.messages_kept += len(rows)
+        horizon = bool(facts.attributes & HORIZON_BIT)
+        new_horizon = False
+        if not horizon and table.null_values:
+            kept = rows if len(rows) == count else frozenset(rows)
+            new_horizon = any(row in kept for row in table.null_values)
+        if new_horizon:
+            return self._with_horizon(section, table, rows, facts)
+        if len(rows) == count:
+            return "keep"
+        return _with_rows(section, table, rows, facts)
+
+    def _kept_rows(self, table: RecordTable, facts: BatchFacts) -> range | list[int]:
+        base, count = facts.base_offset, len(table.keys)
+        found = self.map.get(table.keys)
+        if found.count(None) == count:
+            rows: range | list[int] = range(count)
+        else:
+            offsets = [base + delta for delta in table.deltas]
+            if found == offsets:
+                rows = range(count)
+            else:
+                newest = self.map.last_offset
+                rows = [
+                    row
+                    for row, offset in enumerate(offsets)
+                    if (at := found[row]) is None or offset >= at or offset > newest
+                ]
+        out: dict[int, None] = {}
+        if table.null_keys:
+            self.stats.invalid_messages += len(table.null_keys)
+            out.update(
+                dict.fromkeys(r for r in table.null_keys if base + table.deltas[r] <= self.map.last_offset)
+            )
+        if (
+            table.null_values
+            and facts.attributes & HORIZON_BIT
+            and facts.base_timestamp <= self.settings.now_ms
+        ):
+            out.update(
+                dict.fromkeys(r for r in table.null_values if base + table.deltas[r] <= self.map.last_offset)
+            )
+        return [row for row in rows if row not in out] if out else rows
+
+    def _with_horizon(
+        self, section: bytes, table: RecordTable, rows: range | list[int], facts: BatchFacts
+    ) -> bytearray:
+        """The base timestamp becomes the horizon, so the time delta of every record is another one."""
+        base = self.settings.now_ms + self.settings.delete_retention_ms
+        by_append_time = facts.attributes & LOG_APPEND_TIME_BIT
+        wanted = dict.fromkeys(table.deltas[row] for row in rows)
+        plain = _wrapped(
+            section, facts, facts.attributes & ~CODEC_MASK, facts.record_count, facts.max_timestamp
+        )
+        out = bytearray()
+        greatest = -1
+        for record in records(plain):
+            delta = record.offset - facts.base_offset
+            if delta in wanted:
+                greatest = max(greatest, record.timestamp)
+                append_record(out, record, record.timestamp - base, delta)
+        return _wrapped(
+            compress(facts.attributes & CODEC_MASK, out), facts, facts.attributes | HORIZON_BIT, len(rows),
+            facts.max_timestamp if by_append_time else greatest, base_timestamp=base,
+        )  # fmt: skip
+
+    # --- markers --------------------------------------------------------------------------------------------
+
+    def _decide_control(self, batch: memoryview, facts: BatchFacts) -> Fate:
+        self.stats.messages_read += facts.record_count
+        useless = self.transactions.sees_useless_marker(facts, batch)
+        if not facts.record_count:
+            return self._emptied(facts)
+        horizon = bool(facts.attributes & HORIZON_BIT)
+        if useless and horizon and facts.base_timestamp <= self.settings.now_ms:
+            return self._emptied(facts)
+        self.stats.messages_kept += facts.record_count
+        if not useless or horizon:
+            return "keep"
+        base = self.settings.now_ms + self.settings.delete_retention_ms
+        section = bytearray()
+        for record in records(batch):
+            append_record(section, record, record.timestamp - base, record.offset - facts.base_offset)
+        attributes = facts.attributes | HORIZON_BIT
+        return _wrapped(
+            section, facts, attributes, facts.record_count, facts.max_timestamp, base_timestamp=base
+        )
+
+    # --- batches without records ----------------------------------------------------------------------------
+
+    def _emptied(self, facts: BatchFacts) -> Fate:
+        """A batch of which no record stays."""
+        if not self._is_needed(facts):
+            return "drop"
+        if not facts.record_count:
+            return "keep"
+        attributes = facts.attributes & ~(CODEC_MASK | HORIZON_BIT)
+        return _wrapped(b"", facts, attributes, 0, facts.max_timestamp, base_timestamp=-1)
+
+    def _is_needed(self, facts: BatchFacts) -> bool:
+        if facts.last_offset + 1 == self.settings.round_end:
+            return True
+        last = self.last_records.get(facts.producer_id) if facts.producer_id >= 0 else None
+        if last is None:
+            return False
+        if last.last_data_offset >= 0:
+            return facts.last_offset == last.last_data_offset
+        return facts.control and facts.producer_epoch == last.producer_epoch
+
+    # --- old formats ----------------------------------------------------------------------------------------
+
+    def _decide_legacy(self, batch: memoryview, facts: BatchFacts) -> Fate:
+        found = legacy_list(batch, facts)
+        self.stats.messages_read += len(found)
+        kept = [record for record in found if self._keeps_legacy(record)]
+        self.stats.messages_kept += len(kept)
+        if len(kept) == len(found):
+            return "keep"
+        if not kept:
+            return "drop"
+        by_append_time = facts.magic == 1 and facts.attributes & LOG_APPEND_TIME_BIT
+        return build_message_set(
+            kept, facts.magic, facts.attributes & CODEC_MASK, facts.max_timestamp if by_append_time else None
+        )
+
+    def _keeps_legacy(self, record: Record) -> bool:
+        if record.offset > self.map.last_offset:
+            return True
+        if record.key is None:
+            self.stats.invalid_messages += 1
+            return False
+        at = self.map.get((record.key,))[0]
+        newest = at is None or record.offset >= at
+        return newest and (record.value is not None or self.keep_legacy_tombstones)
+
+
+class SectionTooLarge(Exception):
+    """The records of a batch take more memory than the cleaner gives them."""
+
+
+def plain_section(batch: memoryview, facts: BatchFacts) -> bytes:
+    """The records of a batch, decompressed. Raises SectionTooLarge, CorruptLog."""
+    codec = facts.attributes & CODEC_MASK
+    section = batch[HEADER_SIZE:]
+    if not codec:
+        return bytes(section)
+    try:
+        return decompress(codec, section, PLAIN_BYTES_MAX)
+    except InvalidRecords as error:
+        if "holds more than" in str(error):
+            raise SectionTooLarge from error
+        raise CorruptLog(str(error), facts.position) from error
+
+
+def table_of(section: bytes, facts: BatchFacts) -> RecordTable:
+    """The records as columns. Raises CorruptLog."""
+    try:
+        return read_table(section, facts.record_count)
+    except BadSection as error:
+        raise CorruptLog(str(error), facts.position) from error
+
+
+def legacy_list(batch: memoryview, facts: BatchFacts) -> list[Record]:
+    """The records of an entry of magic 0 or 1. Raises CorruptLog."""
+    try:
+        return list(legacy_records(batch, 0, facts.size, PLAIN_BYTES_MAX))
+    except InvalidRecords as error:
+        raise CorruptLog(str(error), facts.position) from error
+
+
+def _with_rows(section: bytes, table: RecordTable, rows: range | list[int], facts: BatchFacts) -> bytearray:
+    """Fewer records, each of them byte for byte: the base offset and the base timestamp stay."""
+    starts = table.starts
+    kept = b"".join([section[starts[row] : starts[row + 1]] for row in rows])
+    greatest = facts.max_timestamp
+    if not facts.attributes & LOG_APPEND_TIME_BIT:
+        greatest = wrap64(facts.base_timestamp + max(table.time_deltas(section, rows)))
+    return _wrapped(
+        compress(facts.attributes & CODEC_MASK, kept), facts, facts.attributes, len(rows), greatest
+    )
+
+
+def _wrapped(
+    section: bytes | bytearray,
+    facts: BatchFacts,
+    attributes: int,
+    count: int,
+    max_timestamp: int,
+    base_timestamp: int | None = None,
+) -> bytearray:
+    return wrap_section(
+        section,
+        attributes=attributes,
+        last_offset_delta=facts.last_offset - facts.base_offset,
+        base_timestamp=facts.base_timestamp if base_timestamp is None else base_timestamp,
+        max_timestamp=max_timestamp,
+        count=count,
+        base_offset=facts.base_offset,
+        leader_epoch=facts.leader_epoch,
+        producer_id=facts.producer_id,
+        producer_epoch=facts.producer_epoch,
+        base_sequence=facts.base_sequence,
+    )

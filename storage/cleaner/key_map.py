@@ -1,0 +1,100 @@
+"""The first half of a pass: the dirty part of a log is read and the newest offset of each key noted.
+
+Markers and aborted batches are passed over. Where the map runs full the pass ends at the last record taken,
+which may lie inside a batch, and the next one goes on behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runtime.files import FileSystem
+from storage.cleaner.batch_filter import SectionTooLarge, legacy_list, plain_section, table_of
+from storage.cleaner.grouping import Source
+from storage.cleaner.offset_map import OffsetMap
+from storage.cleaner.reading import windows
+from storage.cleaner.transactions import CleanedTransactions
+from storage.scan import BatchFacts
+
+
+@dataclass(slots=True)
+class MapStats:
+    bytes_read: int = 0
+    messages_read: int = 0
+
+
+class KeyMapBuilder:
+    """See the module. `took(bytes)` is called for what was read and may wait."""
+
+    def __init__(
+        self,
+        key_map: OffsetMap,
+        transactions: CleanedTransactions,
+        start_offset: int,
+        window_bytes: int,
+        took: Callable[[int], None],
+    ) -> None:
+        self._map = key_map
+        self._transactions = transactions
+        self._start = start_offset
+        self._window_bytes = window_bytes
+        self._took = took
+        self.stats = MapStats()
+
+    def read(self, files: FileSystem, source: Source, next_base: int) -> bool:
+        """Take a segment in that ends before `next_base`; False if the map is full. Raises CorruptLog."""
+        handle = files.open(source.path)
+        try:
+            for data, found in windows(handle, 0, source.size, self._window_bytes):
+                self._took(len(data))
+                self.stats.bytes_read += len(data)
+                view = memoryview(data)
+                first = found[0].position
+                for facts in found:
+                    at = facts.position - first
+                    if not self._take(view[at : at + facts.size], facts):
+                        return False
+        finally:
+            handle.close()
+        self._raise_last(next_base - 1)  # offsets that are missing at the end belong to nobody
+        return True
+
+    def _take(self, batch: memoryview, facts: BatchFacts) -> bool:
+        self.stats.messages_read += facts.record_count
+        if facts.control:
+            self._transactions.sees_useless_marker(facts, batch)
+        elif not self._transactions.sees_aborted(facts) and facts.last_offset >= self._start:
+            keys, offsets = self._keys(batch, facts)
+            taken = self._map.put(keys, offsets) if keys else 0
+            if taken < len(keys):
+                if taken:
+                    self._raise_last(offsets[taken - 1])
+                return False
+        if facts.last_offset >= self._start:
+            self._raise_last(facts.last_offset)
+        return True
+
+    def _keys(self, batch: memoryview, facts: BatchFacts) -> tuple[list[bytes], list[int]]:
+        """Keys and offsets of the records from the start offset on that have a key."""
+        start = self._start
+        if facts.magic < 2:
+            some = [r for r in legacy_list(batch, facts) if r.key is not None and r.offset >= start]
+            return [r.key or b"" for r in some], [r.offset for r in some]
+        if not facts.record_count:
+            return [], []
+        try:
+            table = table_of(plain_section(batch, facts), facts)
+        except SectionTooLarge:
+            return [], []
+        base = facts.base_offset
+        offsets = [base + delta for delta in table.deltas]
+        if base >= start and not table.null_keys:
+            return table.keys, offsets
+        no_key = dict.fromkeys(table.null_keys)
+        rows = [row for row, offset in enumerate(offsets) if offset >= start and row not in no_key]
+        return [table.keys[row] for row in rows], [offsets[row] for row in rows]
+
+    def _raise_last(self, offset: int) -> None:
+        if offset > self._map.last_offset:
+            self._map.last_offset = offset

@@ -1,0 +1,161 @@
+"""Key to the offset of its newest record, within a bound of memory: what a pass of the cleaner knows.
+
+Few keys stay in a dictionary as they are, which takes a whole batch in one call of C. When that has taken
+half of the memory, all keys go over to a compact form: 16 bytes of hash and 8 of offset, in buckets that are
+searched by `bytearray.find`. Measured, a key costs 0.15 us and about 180 bytes in the first form, 0.6 us and
+29 bytes in the second; Kafka's table takes 24 bytes. Nothing is ever taken out.
+
+The hash is two of the interpreter's keyed 64-bit hashes: nobody can make up keys that collide. Long keys are
+hashed at once, so that the bound holds for them as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+
+ENTRY_BYTES = 160  # in the dictionary, without the key: objects, slot, room to grow
+COMPACT_BYTES = 29  # hash, offset, and the share in the bucket's own bytes and spare room
+LONG_KEY_BYTES = 64
+_PER_BUCKET = 24
+_SLOT = 24
+_LONG_MARK = b"\0" * (LONG_KEY_BYTES + 1)
+
+_HASH = Struct("<qq").pack
+_PACK = Struct("<16sq").pack
+_OFFSET = Struct("<q")
+
+
+def _hashed(key: bytes) -> bytes:
+    return _HASH(hash(key), hash(key + b"\1"))
+
+
+def _shortened(key: bytes) -> bytes:
+    """A long key by its hash, and longer than any short key is."""
+    return _LONG_MARK + _hashed(key) if len(key) > LONG_KEY_BYTES else key
+
+
+class OffsetMap:
+    """At most `memory_bytes` with a part of `load_factor` used.
+
+    `last_offset` is the offset up to which the log is reflected, -1 before anything is.
+    """
+
+    __slots__ = (
+        "_buckets",
+        "_dict_bytes",
+        "_dict_bytes_max",
+        "_mask",
+        "_plain",
+        "_size",
+        "capacity",
+        "last_offset",
+    )
+
+    def __init__(self, memory_bytes: int, load_factor: float = 0.9) -> None:
+        self.capacity = max(1, int(memory_bytes * min(load_factor, 1.0)) // COMPACT_BYTES)
+        self.last_offset = -1
+        self._plain: dict[bytes, int] | None = {}
+        self._dict_bytes = 0
+        self._dict_bytes_max = memory_bytes // 2
+        self._buckets: list[bytearray] = []
+        self._mask = 0
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._plain) if self._plain is not None else self._size
+
+    @property
+    def utilization(self) -> float:
+        """How full it is, 0 to 1."""
+        return len(self) / self.capacity
+
+    @property
+    def is_compact(self) -> bool:
+        return self._plain is None
+
+    def put(self, keys: Sequence[bytes], offsets: Sequence[int]) -> int:
+        """Note that each key was written at its offset, which is above all noted before; how many were taken.
+
+        Fewer than there are if the map ran full: as in Kafka, then not even a known key is taken.
+        """
+        room = self.capacity - len(self)
+        if room <= 0:
+            return 0
+        if self._plain is None:
+            return self._put_compact(keys, offsets)
+        if room < len(keys):
+            return self._put_singly(keys, offsets)
+        plain = self._plain
+        before = len(plain)
+        longest = max(map(len, keys), default=0)
+        if longest > LONG_KEY_BYTES:
+            keys = [_shortened(key) for key in keys]
+            longest = LONG_KEY_BYTES + 17
+        plain.update(zip(keys, offsets, strict=True))
+        self._dict_bytes += (len(plain) - before) * (ENTRY_BYTES + longest)
+        if self._dict_bytes > self._dict_bytes_max:
+            self._compact()
+        return len(keys)
+
+    def get(self, keys: Sequence[bytes]) -> list[int | None]:
+        """The newest offset of each key; None for one that is not here."""
+        plain = self._plain
+        if plain is None:
+            return self._get_compact(keys)
+        if max(map(len, keys), default=0) > LONG_KEY_BYTES:
+            keys = [_shortened(key) for key in keys]
+        return list(map(plain.get, keys))
+
+    def _put_singly(self, keys: Sequence[bytes], offsets: Sequence[int]) -> int:
+        for taken, (key, offset) in enumerate(zip(keys, offsets, strict=True)):
+            if not self.put((key,), (offset,)):
+                return taken
+        return len(keys)
+
+    # --- the compact form -----------------------------------------------------------------------------------
+
+    def _compact(self) -> None:
+        """Go over to buckets, whose number is fixed: few of them for little memory."""
+        plain, self._plain = self._plain, None
+        assert plain is not None
+        count = 1
+        while count * _PER_BUCKET < self.capacity and count < 1 << 24:
+            count *= 2
+        self._mask = count - 1
+        self._buckets = [bytearray() for _ in range(count)]
+        while plain:  # piece by piece, so that both forms are never in memory whole
+            key, offset = plain.popitem()
+            digest = key[-16:] if len(key) > LONG_KEY_BYTES else _hashed(key)
+            self._buckets[hash(digest) & self._mask] += _PACK(digest, offset)
+            self._size += 1
+
+    def _put_compact(self, keys: Sequence[bytes], offsets: Sequence[int]) -> int:
+        buckets, mask, capacity = self._buckets, self._mask, self.capacity
+        for taken, (key, offset) in enumerate(zip(keys, offsets, strict=True)):
+            if self._size >= capacity:
+                return taken
+            digest = _HASH(hash(key), hash(key + b"\1"))
+            bucket = buckets[hash(digest) & mask]
+            at = bucket.find(digest)
+            while at % _SLOT and at > 0:  # found across two entries
+                at = bucket.find(digest, at + 1)
+            if at < 0:
+                bucket += _PACK(digest, offset)
+                self._size += 1
+            else:
+                _OFFSET.pack_into(bucket, at + 16, offset)
+        return len(keys)
+
+    def _get_compact(self, keys: Sequence[bytes]) -> list[int | None]:
+        return list(self._compact_offsets(keys))
+
+    def _compact_offsets(self, keys: Sequence[bytes]) -> Iterator[int | None]:
+        buckets, mask, read = self._buckets, self._mask, _OFFSET.unpack_from
+        for key in keys:
+            digest = _HASH(hash(key), hash(key + b"\1"))
+            bucket = buckets[hash(digest) & mask]
+            at = bucket.find(digest)
+            while at % _SLOT and at > 0:
+                at = bucket.find(digest, at + 1)
+            yield read(bucket, at + 16)[0] if at >= 0 else None
