@@ -1,7 +1,7 @@
 """What a broker does by the clock: retention, checkpoints, syncs that rolling left behind, old files.
 
-State is read on the event loop, in one go; threads sync and write the checkpoints, but for log starts. A disk
-that fails takes its log directory offline. The intervals are Kafka's: high watermarks every
+State is read on the event loop, in one go; threads sync and write the checkpoints. A disk that fails takes
+its log directory offline. The intervals are Kafka's: high watermarks every
 `replica.high.watermark.checkpoint.interval.ms`, recovery points and log starts every
 `log.flush.offset.checkpoint.interval.ms` and `log.flush.start.offset.checkpoint.interval.ms`, retention every
 `log.retention.check.interval.ms` after `log.initial.task.delay.ms`.
@@ -12,11 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from runtime.blocking import BlockingBusy
-from storage import checkpoints, names
+from storage import names
 from storage.errors import StorageError
 from storage.flush_job import FlushJob
 from storage.log_dirs import LogDir
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
     from runtime.system import Env
     from storage.log_manager import LogManager
-    from storage.partition_log import PartitionLog
 
 log = logging.getLogger("ottla.upkeep")
 
@@ -50,17 +48,17 @@ class Upkeep:
         every(
             "high watermark checkpoints",
             config.integer("replica.high.watermark.checkpoint.interval.ms"),
-            lambda: self._checkpoint(names.HIGH_WATERMARKS, lambda log: log.high_watermark),
+            lambda: self._checkpoint(names.HIGH_WATERMARKS),
         )
         every(
             "recovery point checkpoints",
             config.integer("log.flush.offset.checkpoint.interval.ms"),
-            self._checkpoint_recovery_points,
+            lambda: self._checkpoint(names.RECOVERY_POINTS),
         )
         every(
             "log start checkpoints",
             config.integer("log.flush.start.offset.checkpoint.interval.ms"),
-            self._on_loop(self._logs.persist_log_starts),
+            lambda: self._checkpoint(names.LOG_STARTS),
         )
         every("syncs that are due", SYNCS_EVERY_MS, self._on_loop(self._logs.begin_flushes))
         every("old files", FILES_EVERY_MS, self._remove_files)
@@ -101,10 +99,7 @@ class Upkeep:
         self._env.tasks.spawn(name, repeat())
 
     def _on_loop(self, work: Callable[[], object]) -> Callable[[], Awaitable[None]]:
-        """For work that is quick, and for log starts, which DeleteRecords writes on the loop as well.
-
-        An older state must not replace a newer one.
-        """
+        """For work that is quick."""
 
         async def run() -> None:
             work()
@@ -126,17 +121,12 @@ class Upkeep:
         now = self._env.clock.monotonic()
         if now >= self._next_checkpoint:  # so that a start after a kill has less to read
             self._next_checkpoint = now + SYNC_CHECKPOINT_EVERY_S
-            await self._checkpoint_recovery_points()
+            await self._checkpoint(names.RECOVERY_POINTS)
 
-    async def _checkpoint(self, name: str, offset_of: Callable[[PartitionLog], int]) -> None:
+    async def _checkpoint(self, name: str) -> None:
         for directory in self._logs.online_dirs():
-            offsets = {key: offset_of(log) for key, log in directory.logs.items()}
-            path = directory.path_of(name)
-            await self._write(directory, partial(checkpoints.write_offsets, directory.files, path, offsets))
-
-    async def _checkpoint_recovery_points(self) -> None:
-        for directory in self._logs.online_dirs():
-            await self._write(directory, directory.recovery_points_job())
+            if name != names.LOG_STARTS or directory.starts_moved:
+                await self._write(directory, directory.checkpoint_job(name))
 
     async def _write(self, directory: LogDir, write: Callable[[], None]) -> None:
         """On a thread: with many dirty pages the fsync of a small file takes up to 150 ms."""
@@ -157,6 +147,10 @@ class Upkeep:
                 until = clock.monotonic() + STEP_SECONDS
 
     async def _remove_files(self) -> None:
+        for directory in self._logs.online_dirs():
+            forget = directory.forget_gone()
+            if forget is not None:
+                await self._write(directory, forget)
         for remove in self._logs.take_doomed():
             try:
                 await self._env.run_blocking(remove)

@@ -60,6 +60,7 @@ def truncate_to(log: PartitionLog, offset: int, now_ms: int) -> bool:
             log.local.truncate_to(offset, now_ms)
             log.leader_epochs.truncate_from_end(offset)
             log.opened(min(log.start_offset, offset), offset)
+            log.directory.clean_offsets.lower((log.topic, log.partition), log.active.base_offset)
             log.adopt_producers(recovery.load_producers(log.local, offset, log.directory.producer_settings))
     except OSError as error:
         append.fail(log, error, "truncation")
@@ -79,6 +80,7 @@ def truncate_fully(log: PartitionLog, offset: int, now_ms: int, start_offset: in
         append.fail(log, error, "truncation")
     log.high_watermark = offset
     log.opened(offset if start_offset is None else start_offset, offset)
+    log.directory.clean_offsets.forget((log.topic, log.partition))
     log.adopt_producers(producers)
 
 

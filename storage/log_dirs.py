@@ -16,6 +16,7 @@ from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 from runtime.files import FileLock, FileLockHeld, FileSystem
 from runtime.latest import Latest
 from storage import checkpoints, names
+from storage.cleaner.checkpoint import CleanOffsets
 from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory, is_full
 from storage.producers.settings import ProducerSettings
 from storage.properties import parse_properties
@@ -82,11 +83,14 @@ class LogDir:
         self.was_clean = False
         self.loaded = False
         self.producer_settings = ProducerSettings()
+        self.clean_offsets = CleanOffsets(files, path)
         self.starts_moved = False  # a start offset moved since the last checkpoint of them
         self.on_failure: Callable[[LogDir], None] | None = None
         self.on_job: Callable[[FlushJob], None] | None = None
         self._lock: FileLock | None = None
-        self._recovery_points = Latest()
+        self.gone: dict[tuple[str, int], object] = {}  # logs that went and may still be in the checkpoints
+        checkpointed = (names.RECOVERY_POINTS, names.LOG_STARTS, names.HIGH_WATERMARKS)
+        self._writes = {name: Latest() for name in checkpointed}
 
     def path_of(self, name: str) -> str:
         return f"{self.path}/{name}"
@@ -172,25 +176,62 @@ class LogDir:
             logger.warning("%s; it is read as empty", error)
             return {}
 
-    def recovery_points_job(self) -> Callable[[], None]:
-        """Recovery points as they are now; the call writes them, on any thread, unless newer ones were."""
-        points = {key: log.recovery_point for key, log in self.logs.items()}
-        path = self.path_of(names.RECOVERY_POINTS)
-        return self._recovery_points.claim(lambda: checkpoints.write_offsets(self.files, path, points))
+    def forget(self, key: tuple[str, int]) -> None:
+        """The log is no longer here. The checkpoints may still name it, until `forget_gone`."""
+        self.logs.pop(key, None)
+        self.gone[key] = object()
+
+    def forget_gone(self) -> Callable[[], None] | None:
+        """A call, for any thread, that rewrites the checkpoints without the logs that went; None if none did.
+
+        A partition of that name that is made later must not start with the offsets of the old one.
+        """
+        if not self.gone:
+            return None
+        gone = list(self.gone.items())
+        jobs = [self.checkpoint_job(name) for name in self._writes]
+
+        def write() -> None:
+            for job in jobs:
+                job()
+            for key, when in gone:
+                if self.gone.get(key) is when:
+                    del self.gone[key]
+
+        return write
+
+    def checkpoint_job(self, name: str) -> Callable[[], None]:
+        """Read a checkpoint's contents now; the call writes them, on any thread, unless newer ones were.
+
+        `name` is that of the recovery points, the log starts or the high watermarks.
+        """
+        path, logs = self.path_of(name), self.logs.items()
+        if name == names.RECOVERY_POINTS:
+            offsets = {key: log.recovery_point for key, log in logs}
+        elif name == names.HIGH_WATERMARKS:
+            offsets = {key: log.high_watermark for key, log in logs}
+        else:  # only logs whose start is not simply that of their first segment have an entry
+            offsets = {
+                key: log.start_offset
+                for key, log in logs
+                if log.start_offset > log.local.segments.first.base_offset
+            }
+            self.starts_moved = False
+
+        def write() -> None:
+            try:
+                checkpoints.write_offsets(self.files, path, offsets)
+            except OSError:
+                self.starts_moved = self.starts_moved or name == names.LOG_STARTS
+                raise
+
+        return self._writes[name].claim(write)
 
     def write_recovery_points(self) -> None:
-        self.recovery_points_job()()
+        self.checkpoint_job(names.RECOVERY_POINTS)()
 
     def write_log_starts(self) -> None:
-        """Only logs whose start is not simply that of their first segment have an entry."""
-        starts = {
-            key: log.start_offset
-            for key, log in self.logs.items()
-            if log.start_offset > log.local.segments.first.base_offset
-        }
-        checkpoints.write_offsets(self.files, self.path_of(names.LOG_STARTS), starts)
-        self.starts_moved = False
+        self.checkpoint_job(names.LOG_STARTS)()
 
     def write_high_watermarks(self) -> None:
-        marks = {key: log.high_watermark for key, log in self.logs.items()}
-        checkpoints.write_offsets(self.files, self.path_of(names.HIGH_WATERMARKS), marks)
+        self.checkpoint_job(names.HIGH_WATERMARKS)()

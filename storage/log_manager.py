@@ -119,6 +119,7 @@ class LogManager:
         points = directory.offsets(names.RECOVERY_POINTS)
         starts = directory.offsets(names.LOG_STARTS)
         marks = directory.offsets(names.HIGH_WATERMARKS)
+        directory.clean_offsets.load()
         for name in (names.RECOVERY_POINTS, names.LOG_STARTS, names.HIGH_WATERMARKS, names.CLEANER_OFFSETS):
             if not self._files.exists(directory.path_of(name)):
                 self._files.open(directory.path_of(name), create=True).close()
@@ -251,6 +252,8 @@ class LogManager:
         self, directory: LogDir, key: tuple[str, int], topic_id: bytes, config: LogConfig | None
     ) -> PartitionLog:
         now_ms = self._clock.now_ms()
+        if key in directory.gone and (forget := directory.forget_gone()) is not None:
+            forget()
         name = names.partition_dir(*key)
         self._files.make_dirs(directory.path_of(name))
         log = self._log_object(directory, name, key, topic_id, config)
@@ -271,7 +274,8 @@ class LogManager:
         if log is None:
             return
         directory = log.directory
-        directory.logs.pop((topic, partition), None)
+        directory.forget((topic, partition))
+        directory.clean_offsets.forget((topic, partition))
         delay = log.config.file_delete_delay_ms
         log.close()
         name = names.suffixed_dir(topic, partition, self._random.uuid(), kind)
@@ -393,6 +397,7 @@ class LogManager:
         try:
             directory.write_recovery_points()
             directory.write_log_starts()
+            directory.clean_offsets.write_if_changed()
             if complete:
                 marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
                 self._files.write_atomic(directory.path_of(names.CLEAN_SHUTDOWN), marker.encode())

@@ -345,3 +345,57 @@ def test_dirty_bytes_and_flush_ms_begin_background_syncs():
         job.finish()
     assert log.recovery_point == 2
     assert manager.begin_flushes(0) == 0
+
+
+def test_a_partition_made_again_does_not_start_with_the_offsets_of_the_old_one():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    for _ in range(9):
+        append(log, batch(1))
+    log.delete_records(7)
+    log.flush()
+    for write in ("write_recovery_points", "write_log_starts", "write_high_watermarks"):
+        getattr(log.directory, write)()
+    manager.delete("t", 0)
+    log = manager.get_or_create("t", 0, bytes(15) + b"2")
+    append(log, batch(3))
+    manager.abandon()
+    again = open_manager(files).get("t", 0)
+    assert (again.start_offset, again.end_offset, again.recovery_point) == (0, 3, 0)
+
+
+def test_checkpoints_forget_logs_that_went():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    [directory] = manager.dirs
+    for name in ("a", "b"):
+        append(manager.get_or_create(name, 0, TOPIC_ID), batch(4))
+    directory.write_high_watermarks()
+    assert directory.forget_gone() is None
+    manager.delete("a", 0)
+    forget = directory.forget_gone()
+    append(manager.get_or_create("a", 0, TOPIC_ID), batch(2))  # made and deleted again meanwhile
+    directory.write_high_watermarks()
+    manager.delete("a", 0)
+    forget()
+    assert directory.offsets("replication-offset-checkpoint") == {("a", 0): 2, ("b", 0): 4}
+    directory.forget_gone()()
+    assert directory.offsets("replication-offset-checkpoint") == {("b", 0): 4}
+    assert not directory.gone
+    assert directory.forget_gone() is None
+
+
+def test_a_log_start_that_could_not_be_written_is_written_later():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    append(log, batch(4))
+    log.delete_records(2)
+    files.fail_next("append", errno.ENOSPC, "log-start")
+    manager.persist_log_starts()
+    assert log.directory.starts_moved
+    assert not log.directory.offline
+    manager.persist_log_starts()
+    assert not log.directory.starts_moved
+    assert log.directory.offsets("log-start-offset-checkpoint") == {("t", 0): 2}
