@@ -77,12 +77,22 @@ class LocalLog:
         """Seal the active segment and begin one at `base_offset`; an empty one of that base is made anew."""
         active = self.segments.active
         if base_offset == active.base_offset and active.size == 0:
-            self.set_aside([active], now_ms)
-        elif base_offset <= active.base_offset:
+            return self._renew(active, now_ms)
+        if base_offset <= active.base_offset:
             raise ValueError(f"{self.directory}: a roll to {base_offset}, but {active.base_offset} is active")
-        else:
-            active.seal()
+        active.seal()
         return self.new_segment(base_offset, now_ms)
+
+    def _renew(self, empty: Segment, now_ms: int) -> Segment:
+        """Begin an empty segment anew, in the same file: where that fails the log still has its place."""
+        self.segments.remove(empty)
+        try:
+            fresh = self.new_segment(empty.base_offset, now_ms)
+        except OSError:
+            self.segments.add(empty)
+            raise
+        empty.close_files()
+        return fresh
 
     def flush_job(self, upto: int, *also: str | None) -> Callable[[], None]:
         """What has to be synced so that everything below `upto` is on the disk; to be run on any thread.
