@@ -28,6 +28,7 @@ COMMANDS = {
     "delete-records": "Delete partitions' records up to an offset (kafka-delete-records).",
     "log-dirs": "Show what lies in brokers' log directories (kafka-log-dirs).",
     "features": "Show or change finalized features (kafka-features).",
+    "spark": "Run a Spark job over topics (needs the extra `spark`).",
     "console-producer": "Send lines from standard input (kafka-console-producer).",
     "console-consumer": "Print a topic's records (kafka-console-consumer).",
 }
