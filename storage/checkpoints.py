@@ -16,11 +16,11 @@ from storage.errors import CorruptCheckpoint
 VERSION = 0
 
 
-def read_entries(files: FileSystem, path: str, width: int) -> list[list[str]]:
+def read_entries(files: FileSystem, path: str, width: int, *, torn: bool = False) -> list[list[str]]:
     """The entries of a checkpoint, split at white space; a missing or empty file has none.
 
     Raises CorruptCheckpoint for another version, a wrong number of words in a line, or lines that do not
-    match the announced count.
+    match the announced count; where a power cut may have `torn` the file also for a last line without end.
     """
     if not files.exists(path):
         return []
@@ -30,6 +30,8 @@ def read_entries(files: FileSystem, path: str, width: int) -> list[list[str]]:
         raise CorruptCheckpoint(f"{path} is not a text file") from error
     if lines[-1] == "":
         lines.pop()
+    elif torn:
+        raise CorruptCheckpoint(f"{path} ends within a line")
     if not lines:
         return []
     if _integer(lines[0], path, 1) != VERSION:

@@ -11,6 +11,7 @@ it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from runtime.files import FileSystem
@@ -52,7 +53,9 @@ class LeaderEpochs:
         if self._entries is None:
             self._entries = []
             try:
-                for number, (epoch, start) in enumerate(read_entries(self._files, self._path, 2), 3):
+                for number, (epoch, start) in enumerate(
+                    read_entries(self._files, self._path, 2, torn=True), 3
+                ):
                     self._insert(
                         parse_integer(epoch, self._path, number), parse_integer(start, self._path, number)
                     )
@@ -80,6 +83,11 @@ class LeaderEpochs:
         if epoch < 0:
             raise ValueError(f"leader epoch {epoch} is negative")
         if self._insert(epoch, start_offset):
+            self._persist()
+
+    def assign_all(self, entries: Iterable[tuple[int, int]]) -> None:
+        """`assign` for each, with one change of the file: after a crash it has all of them or none."""
+        if [entry for entry in entries if self._insert(*entry)]:
             self._persist()
 
     def _insert(self, epoch: int, start_offset: int) -> bool:

@@ -88,7 +88,7 @@ class LocalLog:
         self.segments.remove(empty)
         try:
             fresh = self.new_segment(empty.base_offset, now_ms)
-        except OSError:
+        except BaseException:
             self.segments.add(empty)
             raise
         empty.close_files()

@@ -182,7 +182,7 @@ class Loading:
 
         Nothing to find in a log that was written before there were epochs.
         """
-        epochs = self.log.leader_epochs
+        found = [(-1, 0)]
         for segment in self._local.segments:
             if segment.base_offset >= end_offset:
                 break
@@ -190,17 +190,16 @@ class Loading:
                 for facts in scan.scan(segment.handle, 0, segment.size, scan.LOCATE_WINDOW):
                     if facts.leader_epoch < 0:
                         return
-                    if facts.leader_epoch > epochs.latest_epoch:
-                        epochs.assign(facts.leader_epoch, facts.base_offset)
+                    if facts.leader_epoch > found[-1][0]:
+                        found.append((facts.leader_epoch, facts.base_offset))
             except CorruptLog as error:
                 logger.warning("%s is damaged: %s", segment.path(names.LOG), error)
+        self.log.leader_epochs.assign_all(found[1:])
 
     def _take_over(self, segment: Segment, found: ScannedSegment, producers: ProducerState) -> int:
         """Put what was found into the files and the state; the bytes that were cut off."""
         epochs = self.log.leader_epochs
-        for epoch, first_offset in found.epochs:
-            if epoch > epochs.latest_epoch:
-                epochs.assign(epoch, first_offset)
+        epochs.assign_all(entry for entry in found.epochs if entry[0] > epochs.latest_epoch)
         for facts, marker in found.producers:
             replay_batch(producers, facts, marker)
         segment.txn_index.refill(producers.settle())

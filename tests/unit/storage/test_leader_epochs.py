@@ -128,3 +128,10 @@ def test_a_file_of_a_former_process_is_in_doubt_until_it_is_synced():
     assert epochs.unsynced() == PATH
     epochs.synced(epochs.writes)
     assert epochs.unsynced() is None
+
+
+def test_a_last_line_that_is_cut_is_no_entry():
+    files = SimFileSystem()
+    cache((0, 0), (2, 21), files=files)
+    files.write_atomic(PATH, files.read_bytes(PATH)[:-2])
+    assert LeaderEpochs(files, PATH).entries == []
