@@ -13,11 +13,13 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from spark_jobs.failures import JobError
+
 TIMEOUT_MS = 30_000
 _ADMIN = "org.apache.kafka.clients.admin"
 
 
-class TopicError(Exception):
+class TopicError(JobError):
     """A question about a topic that the cluster would not answer; the text names topic and reason."""
 
 

@@ -52,7 +52,8 @@ def partitions_of(records: DataFrame) -> list[Partition]:
     }
     holed = []
     for each in found.values():
-        assert each.first is not None and each.last is not None
+        assert each.first is not None
+        assert each.last is not None
         each.holes = each.last - each.first + 1 - each.records
         if each.holes > 0:
             holed.append(each.name)

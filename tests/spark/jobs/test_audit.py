@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
 
 from spark_jobs.audit.run import Audit, FilesPart, TopicPart, run
 from spark_jobs.audit.sides import Compared
 from tests.clients.datasets import flights
-from tests.spark.topics import Record, fresh, write
+from tests.spark.topics import Record, delete_records, fresh, write
 from tests.support.ottla_process import OttlaProcess
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ WIDE = 7
 
 @pytest.fixture(scope="module")
 def broker():
-    with OttlaProcess({"num.partitions": "1"}) as broker:
+    with OttlaProcess({"log.retention.ms": "-1"}) as broker:  # the flights are of 2013
         yield broker
 
 
@@ -154,42 +153,32 @@ def test_a_key_in_two_partitions_has_lost_its_order(
     assert audit(spark, broker, left, right, order="none").ok
 
 
-def test_aborted_records_and_markers_are_no_loss(
-    spark: SparkSession, broker: OttlaProcess, left: str, records: list[Record]
+def test_what_was_deleted_on_the_left_says_nothing_against_the_right(
+    spark: SparkSession, broker: OttlaProcess, records: list[Record]
 ) -> None:
-    right = fresh(broker, WIDE, stem="audit-right")
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "audit"})
-    producer.init_transactions()
-    aborted = 0
-    touched = 0
-    for number, start in enumerate(range(0, COUNT, 1000)):
-        for commit in (False, True):
-            producer.begin_transaction()
-            some = [wide(record) for record in records[start : start + (1000 if commit else 100)]]
-            for record in some:
-                producer.produce(
-                    right,
-                    record.value,
-                    record.key,
-                    record.partition,
-                    timestamp=record.timestamp_ms,
-                    headers=list(record.headers),
-                )
-            touched += len({record.partition for record in some})
-            if commit:
-                producer.commit_transaction()
-            else:
-                producer.flush()
-                producer.abort_transaction()
-                aborted += len(some)
-        assert number < 3
-    report = audit(spark, broker, left, right)
+    """Where records say where they are from; where they are known by their contents they are unknown."""
+    left, right = (fresh(broker, PARTITIONS, stem=f"audit-{side}") for side in ("old", "new"))
+    write(broker, left, records)
+    ends = [0] * PARTITIONS
+    moved = []
+    for record in records:
+        origin = [
+            ("origin.partition", b"%d" % record.partition),
+            ("origin.offset", b"%d" % ends[record.partition]),
+        ]
+        ends[record.partition] += 1
+        moved.append(record._replace(headers=(*record.headers, *origin)))
+    write(broker, right, moved)
+    delete_records(broker, left, {0: 100, 2: 7})
+    report = audit(spark, broker, left, right, compared=Compared(match="origin"))
     assert report.ok
-    assert counts(report) == {}
-    assert report.right.holes == aborted + touched
-    assert report.right.holes_are == (
-        f"{aborted} records of aborted transactions, {touched} transaction markers"
-    )
+    assert counts(report) == {"outside": 107}
+    assert report.check("outside").partitions == {"0": 100, "2": 7}
+    assert report.left.notes == [
+        "first offsets that are still there (older records were deleted): 0: 100, 2: 7"
+    ]
+    assert [each.records for each in report.left.partitions] == [ends[0] - 100, ends[1], ends[2] - 7]
+    assert report.left.holes == 0
 
 
 def test_files_of_lines_hold_what_the_topic_holds(

@@ -1,0 +1,1 @@
+"""What `behaviour` is made of: events, sessions, pairs."""

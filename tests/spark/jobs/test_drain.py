@@ -1,0 +1,223 @@
+"""`drain` copies a backlog to ten times the partitions: everything, where Java's producers put it, in order."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from spark_jobs.audit.run import Audit, TopicPart
+from spark_jobs.audit.run import run as audit
+from spark_jobs.audit.sides import Compared
+from spark_jobs.failures import JobError
+from spark_jobs.jobs.drain import Drain, run
+from spark_jobs.kafka import Kafka
+from spark_jobs.options import Streaming
+from tests.clients.datasets import flights
+from tests.spark.topics import Record, add_partitions, admin, batch, create, fresh, write
+from tests.support.kafka_process import KafkaProcess
+from tests.support.ottla_process import OttlaProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+COUNT = 3_000
+PARTITIONS = 2
+AVAILABLE_NOW = {"availableNow": True}
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with OttlaProcess({"log.retention.ms": "-1"}) as broker:  # the flights are of 2013
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Record]:
+    """Flights as records; every 20th without a key, every 30th without headers, one without a value."""
+    found = []
+    for number, row in enumerate(itertools.islice(flights(), COUNT)):
+        key = None if number % 20 == 0 else row.key
+        headers = () if number % 30 == 0 else (*row.headers, ("empty", b""), ("none", None))
+        value = None if number == 77 else row.value
+        partition = zlib.crc32(row.key or b"") % PARTITIONS
+        found.append(Record(partition, value, row.timestamp_ms, key, headers))
+    return found
+
+
+@pytest.fixture(scope="module")
+def source(broker: OttlaProcess, records: list[Record]) -> str:
+    topic = fresh(broker, PARTITIONS, stem="drain")
+    write(broker, topic, records)
+    return topic
+
+
+def drain(broker: OttlaProcess, source: str, target: str, checkpoint: Path, **options: object) -> Drain:
+    kafka = Kafka(broker.bootstrap_servers)
+    return Drain(kafka, source, target, Streaming(str(checkpoint), AVAILABLE_NOW), **options)
+
+
+def murmur2(key: bytes) -> int:
+    """The hash of Java's default partitioner, written from its definition."""
+    length = len(key)
+    h = 0x9747B28C ^ length
+    for at in range(0, length - length % 4, 4):
+        k = int.from_bytes(key[at : at + 4], "little") * 0x5BD1E995 & 0xFFFFFFFF
+        k = (k ^ k >> 24) * 0x5BD1E995 & 0xFFFFFFFF
+        h = (h * 0x5BD1E995 & 0xFFFFFFFF) ^ k
+    rest = key[length - length % 4 :]
+    if rest:
+        h = (h ^ int.from_bytes(rest, "little")) * 0x5BD1E995 & 0xFFFFFFFF
+    h = (h ^ h >> 13) * 0x5BD1E995 & 0xFFFFFFFF
+    return h ^ h >> 15
+
+
+def copied(spark: SparkSession, broker: OttlaProcess, topic: str) -> list[Row]:
+    """Everything in the topic by partition and offset."""
+    rows = batch(spark, broker, subscribe=topic, includeHeaders="true").collect()
+    return sorted(rows, key=lambda row: (row["partition"], row["offset"]))
+
+
+def headers_of(row: Row) -> tuple[tuple[str, bytes | None], ...]:
+    return tuple(
+        (header["key"], None if header["value"] is None else bytes(header["value"]))
+        for header in row["headers"] or ()
+    )
+
+
+def contents(row: Row) -> tuple[object, ...]:
+    key, value = (None if row[name] is None else bytes(row[name]) for name in ("key", "value"))
+    return key, value, headers_of(row)
+
+
+def test_every_record_is_copied_to_the_partition_of_its_key_in_order(
+    spark: SparkSession, broker: OttlaProcess, source: str, records: list[Record], tmp_path: Path
+) -> None:
+    target = f"{source}-wide"
+    run(spark, drain(broker, source, target, tmp_path / "checkpoint", max_offsets=1000))
+    width = PARTITIONS * 10
+    assert len(admin(broker).list_topics(target, timeout=10).topics[target].partitions) == width
+    rows = copied(spark, broker, target)
+    for partition in range(width):
+        found = [contents(row) for row in rows if row["partition"] == partition and row["key"] is not None]
+        expected = [
+            (record.key, record.value, record.headers)
+            for number in range(PARTITIONS)
+            for record in records
+            if record.partition == number
+            and record.key is not None
+            and (murmur2(record.key) & 0x7FFFFFFF) % width == partition
+        ]
+        assert sorted(found) == sorted(expected)
+        for key in {record[0] for record in expected}:
+            assert [one for one in found if one[0] == key] == [one for one in expected if one[0] == key]
+    keyless = [contents(row) for row in rows if row["key"] is None]
+    assert sorted(map(repr, keyless)) == sorted(
+        repr((None, record.value, record.headers)) for record in records if record.key is None
+    )
+    # a second run has nothing to do
+    run(spark, drain(broker, source, target, tmp_path / "checkpoint", max_offsets=1000))
+    assert len(copied(spark, broker, target)) == COUNT
+
+
+def test_records_without_a_key_can_stay_in_order_and_say_where_they_were(
+    spark: SparkSession, broker: OttlaProcess, source: str, records: list[Record], tmp_path: Path
+) -> None:
+    target = f"{source}-origin"
+    create(broker, target, 5)
+    run(spark, drain(broker, source, target, tmp_path, keyless="source", origin=True))
+    rows = copied(spark, broker, target)
+    ends = [0] * PARTITIONS
+    expected = []
+    for record in records:
+        place = (
+            ("origin.partition", b"%d" % record.partition),
+            ("origin.offset", b"%d" % ends[record.partition]),
+            ("origin.timestamp", b"%d" % record.timestamp_ms),
+        )
+        ends[record.partition] += 1
+        expected.append((record.partition, record.key, record.value, (*record.headers, *place)))
+    keyless = [(row["partition"], *contents(row)) for row in rows if row["key"] is None]
+    assert keyless == [
+        one for number in range(PARTITIONS) for one in expected if one[0] == number and one[1] is None
+    ]
+    assert sorted(map(repr, map(contents, rows))) == sorted(repr(one[1:]) for one in expected)
+    sides = (TopicPart(topic, broker.bootstrap_servers) for topic in (source, target))
+    report = audit(spark, Audit(*sides, Compared(match="origin")))
+    assert report.ok
+    assert report.equal
+
+
+def test_only_committed_records_are_copied_and_their_markers_are_no_loss(
+    spark: SparkSession, broker: OttlaProcess, tmp_path: Path
+) -> None:
+    """From an Apache Kafka to our broker."""
+    with KafkaProcess() as kafka:
+        source, target = fresh(kafka, 1, stem="transactions"), "transactions-copy"
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": source})
+        producer.init_transactions(30)
+        for number in range(4):
+            producer.begin_transaction()
+            for each in range(10):
+                producer.produce(source, b"%d-%d" % (number, each), b"key")
+            producer.flush(30)
+            if number % 2:
+                producer.abort_transaction(30)
+            else:
+                producer.commit_transaction(30)
+        ours = Kafka(broker.bootstrap_servers)
+        job = Drain(
+            Kafka(kafka.bootstrap_servers), source, target, Streaming(str(tmp_path), AVAILABLE_NOW), ours, 3
+        )
+        run(spark, job)
+        report = audit(
+            spark,
+            Audit(TopicPart(source, kafka.bootstrap_servers), TopicPart(target, broker.bootstrap_servers)),
+        )
+    values = [bytes(row["value"]) for row in copied(spark, broker, target)]
+    assert values == [b"%d-%d" % (number, each) for number in (0, 2) for each in range(10)]
+    assert report.ok
+    assert (report.left.records, report.left.holes, report.right.holes) == (20, 24, 0)
+    assert report.left.holes_are == "20 records of aborted transactions, 4 transaction markers"
+
+
+def test_what_would_lose_the_order_is_refused(
+    spark: SparkSession, broker: OttlaProcess, source: str, tmp_path: Path
+) -> None:
+    target = f"{source}-refused"
+    create(broker, target, 4)
+    for wrong in (
+        {"max.in.flight.requests.per.connection": "6"},
+        {"kafka.enable.idempotence": "false"},
+        {"partitioner.class": "a.b.C"},
+        {"acks": "1"},
+    ):
+        job = drain(broker, source, target, tmp_path)
+        job.kafka = Kafka(broker.bootstrap_servers, wrong)
+        with pytest.raises(JobError, match=r"does not keep the order of a key's records"):
+            run(spark, job)
+    with pytest.raises(JobError, match=f"topic {target} has 4 partitions, not 7"):
+        run(spark, drain(broker, source, target, tmp_path, partitions=7))
+    with pytest.raises(JobError, match=r"topic nowhere does not exist"):
+        run(spark, drain(broker, "nowhere", target, tmp_path))
+    with pytest.raises(JobError, match=f"topic {source} can't be drained into itself"):
+        run(spark, drain(broker, source, source, tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_partition_added_to_the_target_ends_the_copy(
+    spark: SparkSession, broker: OttlaProcess, source: str, records: list[Record], tmp_path: Path
+) -> None:
+    target = f"{source}-widened"
+    create(broker, target, 3)
+    run(spark, drain(broker, source, target, tmp_path))
+    add_partitions(broker, target, 4)
+    with pytest.raises(JobError, match=r"with 3 partitions; now it is .* with 4\. Keys would move"):
+        run(spark, drain(broker, source, target, tmp_path))
+    assert len(copied(spark, broker, target)) == len(records)
