@@ -37,6 +37,7 @@ PROVED_ELSEWHERE = {
     "ottla/cli/console_producer.py": "tests/tools/test_console.py",
     "ottla/cli/consumer_group_options.py": "tests/tools/test_consumer_groups.py",
     "ottla/cli/consumer_groups.py": "tests/tools/test_consumer_groups.py",
+    "ottla/cli/delete_records.py": "tests/tools/test_delete_records.py",
     "ottla/cli/describe_groups.py": "tests/tools/test_consumer_groups.py",
     "ottla/cli/describe_topics.py": "tests/tools/test_topics.py",
     "ottla/cli/dump_log.py": "tests/tools/test_dump_log.py",
@@ -44,6 +45,7 @@ PROVED_ELSEWHERE = {
     "ottla/cli/features.py": "tests/tools/test_features.py",
     "ottla/cli/get_offsets.py": "tests/tools/test_get_offsets.py",
     "ottla/cli/group_errors.py": "tests/tools/test_consumer_groups.py",
+    "ottla/cli/log_dirs.py": "tests/tools/test_log_dirs.py",
     "ottla/cli/reset_offsets.py": "tests/tools/test_consumer_groups.py",
     "ottla/cli/share_group_options.py": "tests/tools/test_share_groups.py",
     "ottla/cli/share_groups.py": "tests/tools/test_share_groups.py",
@@ -70,7 +72,9 @@ def test_every_module_has_a_test_of_its_name() -> None:
 
 
 def test_every_unit_test_has_a_module_of_its_name() -> None:
-    modules = {mirror_of(Path(name_of(path))).as_posix() for path in python_files(PRODUCT)}
+    modules = {
+        mirror_of(Path(name_of(path))).as_posix() for path in python_files((*PRODUCT, "spark_jobs"))
+    }
     findings = [
         name_of(path)
         for path in python_files(("tests/unit",))
