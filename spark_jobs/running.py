@@ -1,0 +1,118 @@
+"""Runs a query to its end: signals, progress, errors as one line.
+
+TERM and INT end a query after the batch that is running: its sinks have it, and the checkpoint says so. A
+second one breaks the batch off, which is repeated at the next start. Under spark-submit the signal goes to
+the JVM, and so it does where a service manager sends it to the whole group: a handler of the JVM's calls back
+here, in place of its own, which would end Spark in the middle of a batch.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark import java_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_jobs.failures import JobFailed, explain
+from spark_jobs.progress import Progress
+
+LOOK_EVERY_S: Any = 0.25  # awaitTermination takes fractions, its annotation does not
+_log = logging.getLogger(__name__)
+
+
+class Stopping:
+    """Whether somebody asked the job to end, and how often. TERM and INT ask from when it is made."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.install()
+
+    def install(self) -> None:
+        """In this process; Spark's start puts its own handler of INT in place, so it is done again later."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, self.ask)
+
+    def install_in_jvm(self, spark: SparkSession) -> None:
+        context: Any = spark.sparkContext
+        gateway: Any = java_gateway
+        gateway.ensure_callback_server_started(context._gateway)
+        for name in ("TERM", "INT"):
+            signal_of_jvm = context._jvm.sun.misc.Signal
+            signal_of_jvm.handle(signal_of_jvm(name), JvmHandler(self))
+
+    def ask(self, *_: object) -> None:
+        self.asked += 1
+        if self.asked == 1:
+            _log.info("asked to stop: ends after this batch")
+
+
+class JvmHandler:
+    """The JVM's handler of a signal."""
+
+    def __init__(self, stopping: Stopping) -> None:
+        self.stopping = stopping
+
+    def handle(self, _: Any) -> None:
+        self.stopping.ask()
+
+    class Java:
+        implements: list[str] = ["sun.misc.SignalHandler"]  # noqa: RUF012
+
+
+def run_query(query: StreamingQuery, progress: Progress, stopping: Stopping | None = None) -> None:
+    """Returns when the query has ended by itself or was asked to; raises JobFailed with the line to show."""
+    if stopping is not None:
+        stopping.install()
+        stopping.install_in_jvm(spark_of(query))
+    try:
+        follow(query, progress, stopping)
+    except JobFailed:
+        raise
+    except Exception as error:
+        raise JobFailed(explain(error)) from error
+
+
+def follow(query: StreamingQuery, progress: Progress, stopping: Stopping | None) -> None:
+    ending = False
+    try:
+        while not query.awaitTermination(LOOK_EVERY_S):
+            progress.look(query)
+            if stopping is None or not stopping.asked:
+                continue
+            if not ending:
+                end_after_batch(query)
+                ending = True
+            if stopping.asked > 1 or not query.status["isTriggerActive"]:
+                query.stop()
+    finally:
+        progress.look(query)
+
+
+def spark_of(query: StreamingQuery) -> SparkSession:
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        raise JobFailed(f"query {query.id} has no session")
+    return spark
+
+
+def end_after_batch(query: StreamingQuery) -> None:
+    """Lets the query begin no other batch.
+
+    Spark has `stop` only, which breaks a batch off, and between looking whether one runs and stopping
+    another may begin. Its loop asks this state before each batch.
+    """
+    try:
+        java: Any = query._jsq
+        state = java.streamingQuery().state()
+        active = state.get().getClass()
+        name = active.getName().replace("ACTIVE", "TERMINATED").replace("INITIALIZING", "TERMINATED")
+        ended = active.getClassLoader().loadClass(name).getField("MODULE$").get(None)
+        state.set(ended)
+    except Py4JError as error:  # another version of Spark: what is left is to stop between two batches
+        _log.warning("Spark begins batches until it is stopped (%s)", type(error).__name__)
