@@ -119,13 +119,52 @@ def lowered(name: str) -> Column:
 
 def latest(events: DataFrame) -> DataFrame:
     """One row for each key: its last event, and the lowest and highest partition it was seen in."""
-    fields = [name for name in events.columns if name != "key"]
+    fields = ["partition", "offset", "op", "keys", "after", "document"]
     grouped = events.groupBy("key").agg(
         f.max_by(f.struct(*fields), "offset").alias("last"),
         f.min("partition").alias("partition_min"),
         f.max("partition").alias("partition_max"),
     )
     return grouped.select("key", "last.*", "partition_min", "partition_max")
+
+
+@dataclass(slots=True, frozen=True)
+class Summary:
+    """What sinks need to know of a batch's last events, found in one pass.
+
+    `ends`: the offset after the last event by partition. `shapes`: the sets of columns that rows have,
+    more than one after an ALTER TABLE. `split`: a key that was seen in two partitions, and those.
+    """
+
+    keys: int
+    ends: dict[int, int]
+    shapes: tuple[tuple[str, ...], ...]
+    split: tuple[str, int, int] | None
+
+    @property
+    def columns(self) -> list[str]:
+        return sorted({name for shape in self.shapes for name in shape})
+
+
+def summarize(last: DataFrame) -> Summary:
+    places = f.struct("key", "partition_min", "partition_max")
+    rows = (
+        last.groupBy("partition")
+        .agg(
+            f.count("*").alias("keys"),
+            f.max("offset").alias("offset"),
+            f.collect_set(f.when(f.col("op") != "d", f.array_sort(f.map_keys("after")))).alias("shapes"),
+            f.min(f.when(f.col("partition_min") != f.col("partition_max"), places)).alias("split"),
+        )
+        .collect()
+    )
+    splits = sorted(tuple(row["split"]) for row in rows if row["split"] is not None)
+    return Summary(
+        sum(row["keys"] for row in rows),
+        {row["partition"]: row["offset"] + 1 for row in sorted(rows)},
+        tuple(sorted({tuple(shape) for row in rows for shape in row["shapes"]})),
+        splits[0] if splits else None,
+    )
 
 
 def refused_of(rows: Iterable[Row]) -> list[Refused]:

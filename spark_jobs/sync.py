@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from spark_jobs.changes import PoisonRecords, Refuse, Refused, latest, parse, refused_of
+from spark_jobs.changes import PoisonRecords, Refuse, Refused, Summary, latest, parse, refused_of, summarize
 from spark_jobs.sinks.storage import storage_of
 
 INITIAL_OFFSETS = "sources/0/0"  # in Spark's checkpoint: where the first batch began, by partition
@@ -30,10 +30,10 @@ DeadLetter = Callable[[DataFrame], None]
 class Sink(Protocol):
     """Where current state is kept."""
 
-    def unfit(self, events: DataFrame) -> list[Refused]:
-        """Events that it can tell beforehand it will not take."""
+    def problem(self) -> Column | None:
+        """Why the sink will not take an event, null where nothing is known against it (see changes.parse)."""
 
-    def write(self, topic: str, last: DataFrame, refuse: Refuse) -> None:
+    def write(self, topic: str, last: DataFrame, summary: Summary, refuse: Refuse) -> None:
         """Applies one event for each key, and calls `refuse` before it goes on without one."""
 
 
@@ -52,6 +52,7 @@ class Sync:
     failure: Exception | None = None
     refused: int = 0
     partitions: frozenset[int] | None = field(default=None, init=False)
+    problem: Column | None = field(default=None, init=False)
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         try:
@@ -61,40 +62,39 @@ class Sync:
             raise
 
     def apply(self, batch: DataFrame) -> None:
-        events = parse(batch).persist()
+        if self.problem is None:
+            found = [f.col("problem"), *(sink.problem() for sink in self.sinks)]
+            self.problem = f.coalesce(*(each for each in found if each is not None))
+        events = parse(batch).withColumn("problem", self.problem).persist()
         try:
             refuse = Refusing(self, batch)
             refuse(refused_of(events.where("problem IS NOT NULL").collect()))
-            good = events.where("problem IS NULL")
-            for sink in self.sinks:
-                refuse(sink.unfit(good))
-            last = latest(refuse.without(good)).persist()
+            last = latest(events.where("problem IS NULL")).persist()
             try:
-                if last.isEmpty():
-                    return
-                self.check_partitions(last)
-                for sink in self.sinks:
-                    sink.write(self.topic, last, refuse)
+                summary = summarize(last)
+                if summary.keys:
+                    self.check_partitions(last, summary)
+                    for sink in self.sinks:
+                        sink.write(self.topic, last, summary, refuse)
             finally:
                 last.unpersist()
         finally:
             events.unpersist()
 
-    def check_partitions(self, last: DataFrame) -> None:
+    def check_partitions(self, last: DataFrame, summary: Summary) -> None:
         """Raises OrderLost where offsets are no longer the order of a key's events."""
-        split = last.where("partition_min <> partition_max").head()
-        if split is not None:
+        if summary.split is not None:
+            key, one, other = summary.split
             raise OrderLost(
-                f"topic {self.topic}: key {split['key']} is in partitions {split['partition_min']} and "
-                f"{split['partition_max']}: the order of its changes is not known. Write a key to one "
-                "partition."
+                f"topic {self.topic}: key {key} is in partitions {one} and {other}: the order of its changes "
+                "is not known. Write a key to one partition."
             )
         if self.partitions is None:
-            self.partitions = first_partitions(last, self.checkpoint, self.topic)
-        highest = last.agg(f.max("partition_max")).head()
-        if self.partitions and highest is not None and highest[0] > max(self.partitions):
+            self.partitions = first_partitions(last.sparkSession, self.checkpoint, self.topic)
+        highest = max(summary.ends)
+        if self.partitions and highest > max(self.partitions):
             raise OrderLost(
-                f"topic {self.topic}: partition {highest[0]} was added after this job began (with "
+                f"topic {self.topic}: partition {highest} was added after this job began (with "
                 f"{len(self.partitions)}): keys moved, and the order of their changes is not known. Begin "
                 "again with a new topic and a new checkpoint."
             )
@@ -116,13 +116,6 @@ class Refusing:
         self.places.update(dict.fromkeys((each.partition, each.offset) for each in fresh))
         self.sync.dead_letter(letters(self.batch, fresh))
         self.sync.refused += len(fresh)
-
-    def without(self, events: DataFrame) -> DataFrame:
-        """The events that were not refused."""
-        if not self.places:
-            return events
-        places = events.sparkSession.createDataFrame(list(self.places), "partition int, offset long")
-        return events.join(f.broadcast(places), ["partition", "offset"], "left_anti")
 
 
 def letters(batch: DataFrame, refused: list[Refused]) -> DataFrame:
@@ -149,9 +142,9 @@ def headers_type() -> str:
     return "array<struct<key:string,value:binary>>"
 
 
-def first_partitions(batch: DataFrame, checkpoint: str, topic: str) -> frozenset[int]:
+def first_partitions(spark: SparkSession, checkpoint: str, topic: str) -> frozenset[int]:
     """The partitions that the topic had when the checkpoint was begun; empty where it doesn't say."""
-    text = storage_of(batch.sparkSession, checkpoint).read(INITIAL_OFFSETS)
+    text = storage_of(spark, checkpoint).read(INITIAL_OFFSETS)
     if text is None:
         return frozenset()
     try:

@@ -24,12 +24,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BinaryType, StructType
 
-from spark_jobs.changes import Refuse, Refused, refused_of
+from spark_jobs.changes import Refuse, Summary
 from spark_jobs.sinks.storage import Storage, storage_of
 
 FORMAT = 1
 NAME = "manifest.json"
 DATA = "data"
+MANY_KEYS = 20  # for each bucket: then hardly one is left alone
 PLACE = "_key STRING, _partition INT, _offset BIGINT"
 OWN = ("_key", "_partition", "_offset")
 
@@ -132,56 +133,53 @@ class ManifestSink:
     def place(self, topic: str) -> str:
         return f"{topic}@{self.epoch}" if self.epoch else topic
 
-    def unfit(self, last: DataFrame) -> list[Refused]:
+    def problem(self) -> Column | None:
         """Events whose values don't fit the declared columns."""
-        if self.declared is None:
-            return []
-        typed = with_types(last, self.declared)
-        return refused_of(typed.where("problem IS NOT NULL").collect())
+        return None if self.declared is None else unfit(self.declared)
 
-    def write(self, topic: str, last: DataFrame, refuse: Refuse) -> None:
+    def write(self, topic: str, last: DataFrame, summary: Summary, refuse: Refuse) -> None:
         """Makes a generation of the one before and a batch: one fit row for each key (see changes.latest)."""
         known = self.manifest.offsets.get(self.place(topic), {})
-        fresh = last.where(f.col("offset") >= next_offset(known)).cache()
-        try:
-            ends = fresh.groupBy("partition").agg(f.max("offset")).collect()
-            if ends:
-                columns = self.columns_with(fresh)
-                offsets = {**known, **{str(partition): end + 1 for partition, end in ends}}
-                self.generation(self.place(topic), with_types(fresh, columns), columns, offsets)
-        finally:
-            fresh.unpersist()
+        ends = {str(partition): end for partition, end in summary.ends.items()}
+        if all(end <= known.get(partition, 0) for partition, end in ends.items()):
+            return
+        fresh = last.where(f.col("offset") >= next_offset(known))
+        offsets = {
+            **known,
+            **{partition: max(end, known.get(partition, 0)) for partition, end in ends.items()},
+        }
+        self.generation(self.place(topic), fresh, summary, offsets)
 
-    def columns_with(self, fresh: DataFrame) -> tuple[tuple[str, str], ...]:
+    def columns_with(self, summary: Summary) -> tuple[tuple[str, str], ...]:
         """The columns of the next generation: those declared, or those there are and the batch's new ones."""
         if self.declared is not None:
             return self.declared
-        names = (
-            fresh.where("op <> 'd'").select(f.explode(f.map_keys("after")).alias("name")).distinct().collect()
-        )
         there = {name for name, _ in self.manifest.columns}
-        new = sorted({row["name"] for row in names} - there)
+        new = (name for name in summary.columns if name not in there)
         return (*self.manifest.columns, *((name, "string") for name in new))
 
-    def generation(
-        self, place: str, good: DataFrame, columns: tuple[tuple[str, str], ...], offsets: dict[str, int]
-    ) -> None:
+    def touched(self, fresh: DataFrame, keys: int, buckets: int) -> list[int]:
+        """The buckets that a batch's keys are in: all of them, where there are many keys."""
+        if keys >= buckets * MANY_KEYS:
+            return list(range(buckets))
+        return sorted(row[0] for row in fresh.select(bucket_of(buckets)).distinct().collect())
+
+    def generation(self, place: str, fresh: DataFrame, summary: Summary, offsets: dict[str, int]) -> None:
         """Writes the touched buckets, then the manifest; only that makes them count."""
         old = self.manifest
-        buckets = old.buckets or self.buckets
-        good = good.withColumn("_bucket", bucket_of(buckets))
-        touched = sorted(row["_bucket"] for row in good.select("_bucket").distinct().collect())
+        buckets, columns = old.buckets or self.buckets, self.columns_with(summary)
+        touched = self.touched(fresh, summary.keys, buckets)
         number = old.generation + 1
         folder = f"{DATA}/{number:08d}-{uuid.uuid4().hex[:12]}"
         files = dict(old.files)
         if touched:
-            before = frame_of(good.sparkSession, self.storage, replace(old, columns=columns), touched)
-            survivors = before.join(good.select(f.col("key").alias("_key")), "_key", "left_anti")
-            rows = good.where("op <> 'd'").select(
+            before = frame_of(fresh.sparkSession, self.storage, replace(old, columns=columns), touched)
+            survivors = before.join(fresh.select(f.col("key").alias("_key")), "_key", "left_anti")
+            rows = fresh.where("op <> 'd'").select(
                 f.col("key").alias("_key"),
                 f.col("partition").alias("_partition"),
                 f.col("offset").alias("_offset"),
-                *(f.col(f"typed.`{name.replace('`', '``')}`") for name, _ in columns),
+                *(converted(f.col("after")[name], kind).alias(name) for name, kind in columns),
             )
             whole = survivors.unionByName(rows).withColumn("_bucket", bucket_of(buckets, "_key"))
             placed = whole.repartition("_bucket").sortWithinPartitions("_bucket", "_key")
@@ -251,21 +249,16 @@ def bucket_of(buckets: int, key: str = "key") -> Column:
     return f.pmod(f.xxhash64(f.col(key)), f.lit(buckets)).cast("int")
 
 
-def with_types(fresh: DataFrame, columns: tuple[tuple[str, str], ...]) -> DataFrame:
-    """Adds the struct `typed` and, where a value doesn't fit its column or has none, a `problem`."""
-    after = f.col("after")
-    fields, problem = [], f.when(f.lit(False), f.lit(""))
-    for name, kind in columns:
-        value = converted(after[name], kind)
-        fields.append(value.alias(name))
-        unfit = (f.col("op") != "d") & after[name].isNotNull() & value.isNull()
-        words = f.concat(f.lit(f"column {name}: "), f.left(after[name], f.lit(50)), f.lit(f" is no {kind}"))
-        problem = problem.when(unfit, words)
-    extra = f.array_except(f.map_keys("after"), f.array(*(f.lit(name) for name, _ in columns)))
+def unfit(columns: tuple[tuple[str, str], ...]) -> Column:
+    """Why an event doesn't fit columns: a value of another kind, or a column they lack."""
+    after, row = f.col("after"), f.col("op") != "d"
+    extra = f.array_except(f.map_keys(after), f.array(*(f.lit(name) for name, _ in columns)))
     words = f.concat(f.lit("the Parquet schema has no column "), f.array_join(extra, ", "))
-    problem = problem.when((f.col("op") != "d") & (f.size(extra) > 0), words)
-    typed = f.struct(*fields) if fields else f.struct(f.lit(None).alias("nothing"))
-    return fresh.withColumn("typed", typed).withColumn("problem", problem)
+    problem = f.when(row & (f.size(extra) > 0), words)
+    for name, kind in columns:
+        words = f.concat(f.lit(f"column {name}: "), f.left(after[name], f.lit(50)), f.lit(f" is no {kind}"))
+        problem = problem.when(row & after[name].isNotNull() & converted(after[name], kind).isNull(), words)
+    return problem
 
 
 def converted(text: Column, kind: str) -> Column:

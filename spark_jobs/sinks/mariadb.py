@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from spark_jobs.changes import Refuse, Refused, refused_of
+from spark_jobs.changes import Refuse, Refused, Summary
 from spark_jobs.sinks.jdbc import (
     DRIVER,
     Connection,
@@ -157,7 +157,7 @@ class MariadbSink:
                     raise
             time.sleep(PAUSE_S * 2**attempt)
 
-    def unfit(self, last: DataFrame) -> list[Refused]:
+    def problem(self) -> Column:
         """Events with columns that the target lacks, or with a key of other columns."""
         names = f.array(*(f.lit(column.name.lower()) for column in self.columns))
         keys = f.array_sort(f.array(*(f.lit(column.name.lower()) for column in self.keys)))
@@ -175,11 +175,11 @@ class MariadbSink:
             text = f.col("after")[name]
             unreadable = text.isNotNull() & f.try_to_binary(text, f.lit("base64")).isNull()
             problem = problem.when(unreadable, f.lit(f"column {name} is not base64"))
-        return refused_of(last.withColumn("problem", problem).where("problem IS NOT NULL").collect())
+        return problem
 
-    def write(self, topic: str, last: DataFrame, refuse: Refuse) -> None:
+    def write(self, topic: str, last: DataFrame, summary: Summary, refuse: Refuse) -> None:
         """Applies a batch: one fit row for each key (see changes.latest)."""
-        shapes = self.shapes(last)
+        shapes = summary.shapes
         try:
             self.trying(lambda: self.stage(last, shapes))
         except Py4JJavaError as error:
@@ -193,16 +193,6 @@ class MariadbSink:
                     raise TableRefused(f"table {self.target.table}: {message_of(error)}") from error
                 self.connection.rollback()
                 refuse([self.put_aside(topic, shapes)])
-
-    def shapes(self, last: DataFrame) -> list[tuple[str, ...]]:
-        """The sets of columns that the batch's rows have: more than one after an ALTER TABLE."""
-        found = (
-            last.where("op <> 'd'")
-            .select(f.array_sort(f.map_keys("after")).alias("names"))
-            .distinct()
-            .collect()
-        )
-        return sorted(tuple(row["names"]) for row in found)
 
     def stage(self, last: DataFrame, shapes: Sequence[tuple[str, ...]]) -> None:
         self.connection.execute(f"TRUNCATE TABLE {quoted(self.target.staging)}")

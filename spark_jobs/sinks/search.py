@@ -23,9 +23,9 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
-from spark_jobs.changes import Refuse, Refused
+from spark_jobs.changes import Refuse, Refused, Summary
 
 ID_BYTES_MAX = 512  # of both products
 EPOCH_VERSIONS = 2**48  # offsets of one life of a topic; versions have 63 bits
@@ -57,11 +57,15 @@ class RefusedItem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of documents. `already`: the index had their version, or a later one."""
+    """What became of documents. `already`: the index had their version, or a later one.
+
+    `failure` is why not all of them were sent; told rather than raised, for Spark would try again by itself.
+    """
 
     written: int
     already: int
     refused: tuple[RefusedItem, ...]
+    failure: str = ""
 
 
 @dataclass(slots=True, frozen=True)
@@ -174,9 +178,13 @@ class Writer:
     refused: list[RefusedItem] = field(default_factory=list)
 
     def write(self, documents: Iterable[Document]) -> Outcome:
-        for bulk in bulks(documents, self.index):
-            self.settle(bulk)
-        return Outcome(self.written, self.already, tuple(self.refused))
+        failure = ""
+        try:
+            for bulk in bulks(documents, self.index):
+                self.settle(bulk)
+        except SearchRefused as error:
+            failure = str(error)
+        return Outcome(self.written, self.already, tuple(self.refused), failure)
 
     def settle(self, bulk: list[Document]) -> None:
         """Sends a bulk, and what is left of it, until nothing is."""
@@ -300,18 +308,22 @@ class SearchSink:
         self.index, self.version_base = index, topic_epoch * EPOCH_VERSIONS
         self.written = self.already = 0
 
-    def unfit(self, last: DataFrame) -> list[Refused]:
+    def problem(self) -> Column | None:
         """Only the index knows."""
-        return []
+        return None
 
-    def write(self, topic: str, last: DataFrame, refuse: Refuse) -> None:
+    def write(self, topic: str, last: DataFrame, summary: Summary, refuse: Refuse) -> None:
         """Applies a batch: one row for each key (see changes.latest), each partition on its executor."""
         rows = last.select("key", "op", "document", "partition", "offset").rdd
         self.written = self.already = 0
         refused: list[Refused] = []
+        failures: list[str] = []
         for outcome in rows.mapPartitions(partial(write_partition, self.index, self.version_base)).collect():
             self.written += outcome.written
             self.already += outcome.already
             refused += [Refused(topic, item.partition, item.offset, item.reason) for item in outcome.refused]
+            failures += [outcome.failure] if outcome.failure else []
+        if failures:
+            raise SearchRefused(failures[0])
         if refused:
             refuse(refused)

@@ -1,7 +1,7 @@
 """A search index that makes trouble: pushes back, refuses items, cuts connections, by a script.
 
-It keeps documents by external version as a real one does, so that a test can compare what ended up in it. What
-a real index does is asked of OpenSearch; this one is for what that can't be made to do on demand.
+It keeps documents by external version as a real one does, so that a test can compare what ended up in it.
+What a real index does is asked of OpenSearch; this one is for what that can't be made to do on demand.
 """
 
 from __future__ import annotations
