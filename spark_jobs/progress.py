@@ -34,6 +34,8 @@ class Batch:
     seconds: float
     lag: int | None
     offsets: Offsets
+    # counts that are mostly nought: rows that came behind the watermark, and what a job observes
+    also: dict[str, int] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -43,6 +45,7 @@ class Batch:
         text = f"batch {self.batch}: {self.records:,} records in {self.seconds:.1f} s ({self.rate:,.0f}/s)"
         if self.lag is not None:
             text += f", lag {self.lag:,}"
+        text += "".join(f", {count:,} {name}" for name, count in self.also.items() if count)
         places = [
             f"{topic}-{partition}={offset}"
             for topic, partitions in sorted(self.offsets.items())
@@ -64,6 +67,7 @@ class Batch:
                 "rate": round(self.rate, 1),
                 "lag": self.lag,
                 "offsets": self.offsets,
+                **self.also,
             }
         )
 
@@ -79,7 +83,17 @@ def batch_of(progress: Mapping[str, Any]) -> Batch:
             lag = (lag or 0) + lag_of(ends, latest)
     seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
     records = int(progress.get("numInputRows", 0))
-    return Batch(int(progress["batchId"]), str(progress["timestamp"]), records, seconds, lag, offsets)
+    late = sum(int(each.get("numRowsDroppedByWatermark", 0)) for each in progress.get("stateOperators", []))
+    also = {"late and dropped": late} if late else {}
+    for observed in (progress.get("observedMetrics") or {}).values():
+        also |= {name: count for name, count in row_of(observed).items() if isinstance(count, int)}
+    return Batch(int(progress["batchId"]), str(progress["timestamp"]), records, seconds, lag, offsets, also)
+
+
+def row_of(observed: Any) -> Mapping[str, Any]:
+    """What a query observed: a row of Spark's, or an object."""
+    found: Mapping[str, Any] = observed.asDict() if hasattr(observed, "asDict") else observed
+    return found
 
 
 def by_partition(told: Any) -> Offsets:

@@ -13,13 +13,13 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_jobs.failures import JobError
+from spark_jobs.failures import JobFailed
 
 TIMEOUT_MS = 30_000
 _ADMIN = "org.apache.kafka.clients.admin"
 
 
-class TopicError(JobError):
+class TopicError(JobFailed):
     """A question about a topic that the cluster would not answer; the text names topic and reason."""
 
 

@@ -21,14 +21,13 @@ import click
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from spark_jobs import options
 from spark_jobs.audit.sides import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TIMESTAMP
-from spark_jobs.failures import JobError
-from spark_jobs.kafka import Kafka, Source, read_stream, write_stream
-from spark_jobs.options import Streaming
+from spark_jobs.failures import JobFailed
+from spark_jobs.kafka import Kafka, Source, read_stream, stream_writer
+from spark_jobs.options import Stream, kafka_options, launch_options, pairs, stream_options
 from spark_jobs.progress import Progress
-from spark_jobs.running import run_job, run_query
-from spark_jobs.session import SessionOptions
+from spark_jobs.running import Stopping, run_query
+from spark_jobs.session import Launch, build_session, stop
 from spark_jobs.sinks.storage import storage_of
 from spark_jobs.topics import Topics
 
@@ -55,7 +54,7 @@ class Drain:
     kafka: Kafka
     topic: str
     target: str
-    streaming: Streaming
+    stream: Stream
     to: Kafka | None = None  # another cluster
     partitions: int | None = None
     replication: int = -1
@@ -97,20 +96,20 @@ def refuse_unordered(settings: Mapping[str, str]) -> None:
     for name, wrong in UNORDERED.items():
         value = settings.get(name)
         if value is not None and wrong(value):
-            raise JobError(f"{name}={value} does not keep the order of a key's records: leave it out")
+            raise JobFailed(f"{name}={value} does not keep the order of a key's records: leave it out")
 
 
 def prepare(spark: SparkSession, job: Drain) -> int:
     """Checks the source, creates or checks the target, and returns the target's number of partitions."""
     refuse_unordered(job.destination.options)
     if spark.conf.get("spark.speculation", "false") == "true":
-        raise JobError("spark.speculation=true lets two tasks write the same partition at once: turn it off")
+        raise JobFailed("spark.speculation=true lets two tasks write the same partition at once: turn it off")
     if job.to is None and job.topic == job.target:
-        raise JobError(f"topic {job.topic} can't be drained into itself")
+        raise JobFailed(f"topic {job.topic} can't be drained into itself")
     with Topics(spark, job.kafka.bootstrap, job.kafka.options) as topics:
         width = topics.partitions(job.topic)
     if width is None:
-        raise JobError(f"topic {job.topic} does not exist on {job.kafka.bootstrap}")
+        raise JobFailed(f"topic {job.topic} does not exist on {job.kafka.bootstrap}")
     to = job.destination
     with Topics(spark, to.bootstrap, to.options) as topics:
         found = topics.partitions(job.target)
@@ -119,54 +118,51 @@ def prepare(spark: SparkSession, job: Drain) -> int:
             topics.create(job.target, found, job.replication, job.target_config)
             click.echo(f"topic {job.target} created with {found} partitions", err=True)
         elif job.partitions is not None and job.partitions != found:
-            raise JobError(f"topic {job.target} has {found} partitions, not {job.partitions}")
+            raise JobFailed(f"topic {job.target} has {found} partitions, not {job.partitions}")
     return remembered(spark, job, found)
 
 
 def remembered(spark: SparkSession, job: Drain, partitions: int) -> int:
     """The width and name of the target stay what they were when the copy began."""
-    storage = storage_of(spark, job.streaming.checkpoint)
+    storage = storage_of(spark, job.stream.checkpoint)
     now = {"source": job.topic, "target": job.target, "partitions": partitions}
     text = storage.read(NOTE)
     if text is None:
         storage.replace(NOTE, json.dumps(now))
     elif json.loads(text) != now:
         was = json.loads(text)
-        raise JobError(
-            f"checkpoint {job.streaming.checkpoint} began a copy of {was['source']} to {was['target']} with "
+        raise JobFailed(
+            f"checkpoint {job.stream.checkpoint} began a copy of {was['source']} to {was['target']} with "
             f"{was['partitions']} partitions; now it is {job.topic} to {job.target} with {partitions}. "
             "Keys would move. Begin anew with another target topic and checkpoint"
         )
     return partitions
 
 
-def run(spark: SparkSession, job: Drain) -> None:
+def run(spark: SparkSession, job: Drain, stopping: Stopping | None = None) -> None:
     """Copies until the backlog is done (available-now), or until it is told to stop."""
     partitions = prepare(spark, job)
     source = Source(
-        job.topic,
+        (job.topic,),
         starting=job.starting,
         max_offsets_per_trigger=job.max_offsets,
         fail_on_data_loss=job.fail_on_data_loss,
     )
     level = "read_committed" if job.committed else "read_uncommitted"
     rows = read_stream(spark, with_defaults(job.kafka, {"isolation.level": level}), source)
-    query = write_stream(
-        shaped(rows, job.keyless, partitions, job.origin),
-        with_defaults(job.destination, {"enable.idempotence": "true", "acks": "all"}),
-        job.target,
-        job.streaming.checkpoint,
-        job.streaming.trigger,
-    )
-    run_query(query, Progress(job.streaming.progress_file))
+    to = with_defaults(job.destination, {"enable.idempotence": "true", "acks": "all"})
+    writer = stream_writer(shaped(rows, job.keyless, partitions, job.origin), to, job.target)
+    writer = writer.option("checkpointLocation", job.stream.checkpoint)
+    query = writer.trigger(**job.stream.trigger_arguments()).start()
+    run_query(query, Progress(job.stream.progress_file), stopping)
 
 
 def with_defaults(kafka: Kafka, settings: Mapping[str, str]) -> Kafka:
     return Kafka(kafka.bootstrap, {**settings, **kafka.options})
 
 
-@click.command("drain", context_settings={"show_default": True})
-@options.kafka
+@click.command("drain", context_settings={"show_default": True, "default_map": {"trigger": "available-now"}})
+@kafka_options
 @click.option("--topic", required=True, help="The topic to copy.")
 @click.option("--to", "target", required=True, metavar="TOPIC", help="Where to; created if it is not there.")
 @click.option("--to-bootstrap", metavar="HOST:PORT,...", help="Another cluster to copy to.")
@@ -192,8 +188,8 @@ def with_defaults(kafka: Kafka, settings: Mapping[str, str]) -> Kafka:
 @click.option(
     "--read-uncommitted", is_flag=True, help="Copy records of open and aborted transactions as well."
 )
-@options.streaming(trigger="available-now")
-@options.session
+@stream_options
+@launch_options
 def command(
     kafka: Kafka,
     topic: str,
@@ -209,9 +205,9 @@ def command(
     keyless: str,
     origin: bool,
     read_uncommitted: bool,
-    streaming: Streaming,
-    session: SessionOptions,
-) -> int:
+    stream: Stream,
+    launch: Launch,
+) -> None:
     """Copy a topic's backlog to one with ten times the partitions, in order per key.
 
     Values, keys and headers stay as they are; partitions are chosen as Java's producers do (murmur2). Spark's
@@ -231,16 +227,16 @@ def command(
     """
     to = None
     if to_bootstrap or to_kafka_option:
-        to = Kafka(to_bootstrap or kafka.bootstrap, options.pairs(to_kafka_option, "--to-kafka-option"))
+        to = Kafka(to_bootstrap or kafka.bootstrap, pairs(to_kafka_option, "--to-kafka-option"))
     job = Drain(
         kafka,
         topic,
         target,
-        streaming,
+        stream,
         to,
         partitions,
         replication_factor,
-        options.pairs(topic_config, "--topic-config"),
+        pairs(topic_config, "--topic-config"),
         starting_offsets,
         max_offsets_per_trigger,
         fail_on_data_loss,
@@ -248,10 +244,9 @@ def command(
         origin,
         not read_uncommitted,
     )
-    return run_job(
-        "drain",
-        session,
-        lambda spark: run(spark, job),
-        what=f"topic {topic}",
-        bootstrap=kafka.bootstrap,
-    )
+    stopping = Stopping()
+    spark = build_session("drain", launch)
+    try:
+        run(spark, job, stopping)
+    finally:
+        stop(spark)

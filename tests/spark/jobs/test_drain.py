@@ -1,4 +1,4 @@
-"""`drain` copies a backlog to ten times the partitions: everything, where Java's producers put it, in order."""
+"""`drain` copies a backlog to ten times the partitions: all of it, placed as by Java's producers, in order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from confluent_kafka import Producer
 from spark_jobs.audit.run import Audit, TopicPart
 from spark_jobs.audit.run import run as audit
 from spark_jobs.audit.sides import Compared
-from spark_jobs.failures import JobError
+from spark_jobs.failures import JobFailed
 from spark_jobs.jobs.drain import Drain, run
 from spark_jobs.kafka import Kafka
-from spark_jobs.options import Streaming
+from spark_jobs.options import Stream
 from tests.clients.datasets import flights
 from tests.spark.topics import Record, add_partitions, admin, batch, create, fresh, write
 from tests.support.kafka_process import KafkaProcess
@@ -29,7 +29,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 COUNT = 3_000
 PARTITIONS = 2
-AVAILABLE_NOW = {"availableNow": True}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +59,7 @@ def source(broker: OttlaProcess, records: list[Record]) -> str:
 
 def drain(broker: OttlaProcess, source: str, target: str, checkpoint: Path, **options: object) -> Drain:
     kafka = Kafka(broker.bootstrap_servers)
-    return Drain(kafka, source, target, Streaming(str(checkpoint), AVAILABLE_NOW), **options)
+    return Drain(kafka, source, target, Stream(str(checkpoint), "available-now"), **options)
 
 
 def murmur2(key: bytes) -> int:
@@ -173,7 +172,7 @@ def test_only_committed_records_are_copied_and_their_markers_are_no_loss(
                 producer.commit_transaction(30)
         ours = Kafka(broker.bootstrap_servers)
         job = Drain(
-            Kafka(kafka.bootstrap_servers), source, target, Streaming(str(tmp_path), AVAILABLE_NOW), ours, 3
+            Kafka(kafka.bootstrap_servers), source, target, Stream(str(tmp_path), "available-now"), ours, 3
         )
         run(spark, job)
         report = audit(
@@ -200,13 +199,13 @@ def test_what_would_lose_the_order_is_refused(
     ):
         job = drain(broker, source, target, tmp_path)
         job.kafka = Kafka(broker.bootstrap_servers, wrong)
-        with pytest.raises(JobError, match=r"does not keep the order of a key's records"):
+        with pytest.raises(JobFailed, match=r"does not keep the order of a key's records"):
             run(spark, job)
-    with pytest.raises(JobError, match=f"topic {target} has 4 partitions, not 7"):
+    with pytest.raises(JobFailed, match=f"topic {target} has 4 partitions, not 7"):
         run(spark, drain(broker, source, target, tmp_path, partitions=7))
-    with pytest.raises(JobError, match=r"topic nowhere does not exist"):
+    with pytest.raises(JobFailed, match=r"topic nowhere does not exist"):
         run(spark, drain(broker, "nowhere", target, tmp_path))
-    with pytest.raises(JobError, match=f"topic {source} can't be drained into itself"):
+    with pytest.raises(JobFailed, match=f"topic {source} can't be drained into itself"):
         run(spark, drain(broker, source, source, tmp_path))
     assert not list(tmp_path.iterdir())
 
@@ -218,6 +217,6 @@ def test_a_partition_added_to_the_target_ends_the_copy(
     create(broker, target, 3)
     run(spark, drain(broker, source, target, tmp_path))
     add_partitions(broker, target, 4)
-    with pytest.raises(JobError, match=r"with 3 partitions; now it is .* with 4\. Keys would move"):
+    with pytest.raises(JobFailed, match=r"with 3 partitions; now it is .* with 4\. Keys would move"):
         run(spark, drain(broker, source, target, tmp_path))
     assert len(copied(spark, broker, target)) == len(records)
