@@ -29,6 +29,7 @@ log = logging.getLogger("ottla.upkeep")
 
 FILES_EVERY_MS = 1_000
 STEP_SECONDS = 0.002
+BUSY_SECONDS = 0.01
 SYNCS_EVERY_MS = 1_000
 SYNC_CHECKPOINT_EVERY_S = 2.0
 
@@ -110,13 +111,17 @@ class Upkeep:
         self._env.tasks.spawn("sync of a log", self._sync(job))
 
     async def _sync(self, job: FlushJob) -> None:
-        try:
-            await self._env.run_blocking(job.run)
-        except OSError as error:
-            job.finish(error)
-            return
-        except BlockingBusy:
-            return  # nothing was synced: the next job on this log covers it
+        while True:
+            try:
+                await self._env.run_blocking(job.run)
+                break
+            except OSError as error:
+                job.finish(error)
+                return
+            except BlockingBusy:
+                if not job.awaited:
+                    return  # nothing was synced: the next job on this log covers it
+                await asyncio.sleep(BUSY_SECONDS)
         job.finish()
         now = self._env.clock.monotonic()
         if now >= self._next_checkpoint:  # so that a start after a kill has less to read

@@ -10,7 +10,8 @@ relies on it. An append goes in steps, so that one turn of the loop costs one wr
   start.
 
 High watermark: with an ISR of one it is the end of what is written. It stands still while the ISR is smaller
-than min(min.insync.replicas, number of replicas), and it never goes back while this broker leads.
+than min(min.insync.replicas, number of replicas), and before records that flush.messages wants synced first.
+It never goes back while this broker leads.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import TYPE_CHECKING, Protocol
 from protocol.errors import ErrorCode
 from replication.epoch_fence import check_leader_epoch
 from replication.metadata.image import NO_LEADER, PartitionImage
+from replication.sync_gate import SyncGate
+from storage.append import NOT_HELD
 from storage.errors import AppendRefused
 
 if TYPE_CHECKING:
@@ -59,6 +62,7 @@ class Partition:
     """
 
     __slots__ = (
+        "gate",
         "index",
         "is_leader",
         "isr",
@@ -79,6 +83,8 @@ class Partition:
         self.index = index
         self.topic_id = topic_id
         self.log = log
+        log.sync_later = True
+        self.gate: SyncGate | None = None
         self.is_leader = False
         self.leader_id = NO_LEADER
         self.leader_epoch = -1
@@ -173,6 +179,9 @@ class Partition:
         `log.failures`, compared with its value at the time of staging, that his batch is gone.
         """
         self.log.write_pending()
+        if self.log.hold_from != NOT_HELD:
+            self.gate = self.gate or SyncGate(self.log, self._synced)
+            self.gate.begin()
         self._advance_high_watermark()
         if self.watches:
             self.tell_watches()
@@ -192,8 +201,17 @@ class Partition:
     def _advance_high_watermark(self) -> None:
         log, isr = self.log, self.isr
         alone = self.is_leader and len(isr) == 1 and (len(self.replicas) == 1 or self.min_isr == 1)
-        if alone and log.end_offset > log.high_watermark:
-            log.set_high_watermark(log.end_offset)
+        if alone:
+            end = min(log.end_offset, log.hold_from)
+            if end > log.high_watermark:
+                log.set_high_watermark(end)
+
+    def _synced(self) -> None:
+        """What waited for its sync may be seen."""
+        if not self.removed:
+            self._advance_high_watermark()
+            self.tell_watches()
+            self.wake()
 
     # News
 

@@ -15,11 +15,15 @@ from protocol.records.control import ABORT, COMMIT, read_end_marker
 from runtime.files import Buffer
 from storage import roll, scan, transactions
 from storage.errors import AppendRefused, CorruptLog, StorageFailed, is_full
+from storage.log_config import FOREVER
 from storage.segment import UNKNOWN
 
 if TYPE_CHECKING:
     from storage.partition_log import PartitionLog
     from storage.producers.state import ProducerState
+
+
+NOT_HELD = FOREVER  # `hold_from` of a log of which nothing waits for a sync
 
 
 class Appended(NamedTuple):
@@ -68,13 +72,17 @@ def write_staged(log: PartitionLog) -> None:
         tail.add(part, size, last_offset + 1)
     segment.size = position
     staged.clear()
+    before = log.end_offset
     log.end_offset = log.next_offset
     if log.has_producers:
         aborted = log.producers.commit(log.next_offset)
         if aborted is not None:
             transactions.written(log, aborted)
     if log.end_offset - log.local.recovery_point >= log.config.flush_messages:
-        log.flush()
+        if log.sync_later:
+            log.hold_from = min(log.hold_from, before)
+        else:
+            log.flush()
 
 
 def add_entry(log: PartitionLog, last_offset: int, position: int) -> None:

@@ -5,16 +5,37 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from storage.partition_log import PartitionLog
 
 
 class FlushJob:
     """A flush whose waiting is done elsewhere: `run` on any thread, then `finish` on the loop's."""
 
-    __slots__ = ("_active", "_cuts", "_epoch_writes", "_log", "_names_made", "_position", "_sync", "upto")
+    __slots__ = (
+        "_active",
+        "_cuts",
+        "_ended",
+        "_epoch_writes",
+        "_log",
+        "_names_made",
+        "_position",
+        "_sync",
+        "upto",
+    )
 
-    def __init__(self, log: PartitionLog, upto: int, snapshot: str | None = None) -> None:
-        """`snapshot`: a file of producers that belongs to the new recovery point."""
+    def __init__(
+        self,
+        log: PartitionLog,
+        upto: int,
+        snapshot: str | None = None,
+        ended: Callable[[FlushJob, OSError | None], None] | None = None,
+    ) -> None:
+        """`snapshot`: a file of producers that belongs to the new recovery point. `ended` is told of the
+        outcome after the log; somebody waits for it then, and the job may not be left out.
+        """
+        self._ended = ended
         self._log = log
         self.upto = upto
         self._cuts = log.cuts
@@ -29,6 +50,16 @@ class FlushJob:
 
     def finish(self, error: OSError | None = None) -> None:
         """Take note of the outcome; a failed sync takes the log directory offline."""
+        self._take_note(error)
+        if self._ended is not None:
+            self._ended(self, error)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits for the outcome."""
+        return self._ended is not None
+
+    def _take_note(self, error: OSError | None) -> None:
         log = self._log
         if log.closed or log.cuts != self._cuts:
             return  # it was about files that are no longer there

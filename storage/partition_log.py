@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from protocol.records.rules import BatchRules, Checked
 from runtime.files import Buffer, FileHandle
@@ -60,6 +60,7 @@ class PartitionLog:
         "first_unstable",
         "handle",
         "high_watermark",
+        "hold_from",
         "last_offset_max",
         "leader_epochs",
         "local",
@@ -74,6 +75,7 @@ class PartitionLog:
         "size_limit",
         "staged",
         "start_offset",
+        "sync_later",
         "tail",
         "topic",
         "topic_id",
@@ -109,6 +111,8 @@ class PartitionLog:
         self.cuts = 0  # how often the log was loaded or cut; a flush begun before says nothing after
         self.failures = 0  # failed writes so far; tells a turn's callers whether theirs was one
         self.closed = False
+        self.sync_later = False  # flush.messages is somebody else's to fulfil, who looks at `hold_from`
+        self.hold_from = append.NOT_HELD  # from here on, what is written may be seen only when it is synced
         self.clean_end = -1  # the end up to which the files are as a clean stop leaves them
         self.epoch = -1  # of the last append; -1 makes the next one look
         self._forget_plan()
@@ -125,6 +129,7 @@ class PartitionLog:
         self.tail.reset(end_offset, self.position)
         self.epoch = self.clean_end = -1
         self.first_unstable = transactions.NOT_KNOWN
+        self.hold_from = append.NOT_HELD
         self.cuts += 1
         self._forget_plan()
 
@@ -217,6 +222,10 @@ class PartitionLog:
         if self.directory.offline or self.closed:
             why = "is closed" if self.closed else f"is on {self.directory.path}, which is offline"
             raise StorageFailed(f"the log of {self.name} {why}", offline=True)
+
+    def failed(self, error: OSError, doing: str) -> NoReturn:
+        """Turn a system error into StorageFailed; anything but a full disk takes the directory offline."""
+        append.fail(self, error, doing)
 
     # --- appends --------------------------------------------------------------------------------------------
 

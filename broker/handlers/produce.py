@@ -62,6 +62,7 @@ class ProduceRequestState:
 
     __slots__ = (
         "_connection",
+        "_finished",
         "_header",
         "_position",
         "_purgatory",
@@ -86,6 +87,7 @@ class ProduceRequestState:
         self.entries: list[Entry] = []
         self.staged: list[Entry] = []
         self._position = -1
+        self._finished = False
 
     def stage(self, entry: Entry, check: Check, now_ms: int) -> None:
         """Check and stage one batch; a refusal goes into the answer."""
@@ -145,8 +147,10 @@ class ProduceRequestState:
         correlation_id: int,
         error: StorageFailed,
     ) -> None:
-        """See `Turn`: the write of what was staged failed."""
+        """See `Turn`: the write of what was staged failed, or its sync after the answer was prepared."""
         self._refuse(self.staged[position].answer, error.error, str(error))
+        if self._finished:
+            self._finish()
 
     def _await_replicas(self) -> None:
         """Written; acks=all still needs the other in-sync replicas."""
@@ -172,6 +176,7 @@ class ProduceRequestState:
                 connection.resume()
 
     def _finish(self) -> None:
+        self._finished = True
         connection = self._connection
         if self.acks == 0:
             for topic in self.response.responses:
@@ -238,7 +243,7 @@ class ProduceHandler:
                 if isinstance(entry, Entry):
                     state.entries.append(entry)
                     answers.append(entry.answer)
-                    records, rules = entry.records, entry.replica.log.config.rules()
+                    records, rules = entry.records, entry.replica.log.rules()
                     slow = slow or (
                         takes_long(records, 0, len(records), rules)
                         if version >= BATCHES_FROM
@@ -393,7 +398,7 @@ def _check(entry: Entry, version: int, now_ms: int) -> Checked | None:
     write.
     """
     records = entry.records
-    rules = entry.replica.log.config.rules()
+    rules = entry.replica.log.rules()
     if version < BATCHES_FROM:
         return check_produced_set(records, 0, len(records), rules, now_ms)
     return check_produced_batch(records, 0, len(records), rules, now_ms, version)

@@ -403,6 +403,20 @@ class Connection(asyncio.BufferedProtocol):
         self.out[position] = frame
         self.held_bytes += len(frame)
         self.unanswered -= 1
+        self._all_answered()
+
+    def hold(self) -> None:
+        """Nothing leaves before `release`: what is to be answered is not on the disk yet."""
+        self.unanswered += 1
+
+    def release(self) -> None:
+        """One of what was held may leave."""
+        if self.closed:
+            return
+        self.unanswered -= 1
+        self._all_answered()
+
+    def _all_answered(self) -> None:
         if not self.unanswered:
             if self.waiting is UNANSWERED:
                 self.waiting = None

@@ -5,6 +5,9 @@ partition logs. When the loop has handed over everything that had arrived, the t
 then lets the answers go, one write for each connection, then wakes the readers that wait for these
 partitions. Nothing is acknowledged, or visible to readers, before its bytes are in the file.
 
+Where flush.messages wants records synced first, the answers about them wait for that
+(`replication.sync_gate`), and so does all that is behind them on their connections.
+
 A log that cannot be written fails all requests of the turn that appended to it, and no others: their
 answers, which were prepared as if the write had succeeded, are replaced before anything leaves.
 """
@@ -15,6 +18,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from storage.append import NOT_HELD
 from storage.errors import StorageFailed
 
 if TYPE_CHECKING:
@@ -40,6 +44,29 @@ class Answerer(Protocol):
 Entry = tuple["Partition", int, Answerer, "Connection", int, int]
 """A staged append: partition, failed writes of its log before, who answers, connection, position of the
 answer, correlation id."""
+
+
+class _Held:
+    """An answer that was prepared as if the sync of its records had ended well."""
+
+    __slots__ = ("_answerer", "_connection", "_correlation_id", "_partition", "_position")
+
+    def __init__(
+        self,
+        partition: Partition,
+        answerer: Answerer,
+        connection: Connection,
+        position: int,
+        correlation_id: int,
+    ) -> None:
+        self._partition, self._answerer, self._connection = partition, answerer, connection
+        self._position, self._correlation_id = position, correlation_id
+
+    def synced(self, error: StorageFailed | None) -> None:
+        connection = self._connection
+        if error is not None and not connection.closed:
+            self._answerer.failed(self._partition, connection, self._position, self._correlation_id, error)
+        connection.release()
 
 
 class Turn:
@@ -127,12 +154,15 @@ class Turn:
             except StorageFailed as error:
                 failed[partition] = error
         for partition, failures, answerer, connection, position, correlation_id in entries:
-            if partition.log.failures != failures:
+            if partition.log.failures != failures or partition in failed:
                 # Or the write failed earlier in the turn, when the log had to begin a new segment.
                 failure = failed.get(partition) or StorageFailed(
                     f"the write of {partition} failed earlier", offline=partition.offline
                 )
                 answerer.failed(partition, connection, position, correlation_id, failure)
+            elif partition.log.hold_from != NOT_HELD and partition.gate is not None:
+                connection.hold()
+                partition.gate.hold(_Held(partition, answerer, connection, position, correlation_id))
         if self._after:
             after, self._after = self._after, []
             for callback in after:
