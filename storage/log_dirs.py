@@ -179,6 +179,7 @@ class LogDir:
     def forget(self, key: tuple[str, int]) -> None:
         """The log is no longer here. The checkpoints may still name it, until `forget_gone`."""
         self.logs.pop(key, None)
+        self.clean_offsets.forget(key)
         self.gone[key] = object()
 
     def forget_gone(self) -> Callable[[], None] | None:
@@ -190,6 +191,8 @@ class LogDir:
             return None
         gone = list(self.gone.items())
         jobs = [self.checkpoint_job(name) for name in self._writes]
+        if self.clean_offsets.changed:
+            jobs.append(self.clean_offsets.write_job())
 
         def write() -> None:
             for job in jobs:

@@ -275,7 +275,6 @@ class LogManager:
             return
         directory = log.directory
         directory.forget((topic, partition))
-        directory.clean_offsets.forget((topic, partition))
         delay = log.config.file_delete_delay_ms
         log.close()
         name = names.suffixed_dir(topic, partition, self._random.uuid(), kind)
