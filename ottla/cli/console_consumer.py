@@ -21,7 +21,7 @@ from ottla.cli.consumer_properties import (
     choose_group,
     consumer_settings,
     lines_about_old_options,
-    member_settings,
+    member_maker,
     reset_policy,
 )
 from ottla.cli.formatters import formatter
@@ -36,7 +36,6 @@ from ottla.cli.record_printer import Printer, Source
 from ottla.cli.topics import INTERNAL_TOPICS
 from ottla.client import ClientError, KafkaClient
 from ottla.groups.consumer import GroupConsumer
-from ottla.groups.member import Member
 from ottla.reader import EARLIEST, LATEST, Reader, Received
 from ottla.version import __version__
 
@@ -197,12 +196,12 @@ def one_partition(wish: Wish, partition: int, start: int) -> Iterator[Source]:
 def in_group(wish: Wish, choice: GroupChoice, reset: int) -> Iterator[Source]:
     """Reads what the group gives to this member; leaves it at the end."""
     settings = consumer_settings(wish.properties, choice, reset, wish.read_committed)
-    membership = member_settings(choice.group_id, wish.properties)
+    make_member = member_maker(choice.group_id, wish.properties)
     with (
         connect(wish.bootstrap, wish.properties) as client,
         connect(wish.bootstrap, wish.properties) as other,
     ):
-        consumer = GroupConsumer(client, Member(other, membership), lambda: topics_of(client, wish), settings)
+        consumer = GroupConsumer(client, make_member(other), lambda: topics_of(client, wish), settings)
         try:
             yield consumer.read
         finally:

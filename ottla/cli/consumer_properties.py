@@ -7,18 +7,28 @@ records are seen or by whom is read or refused.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ottla.cli.options import ToolFailed, is_true, number
+from ottla.client import KafkaClient
 from ottla.groups.consumer import NO_RESET, ConsumerSettings
-from ottla.groups.member import MemberSettings
+from ottla.groups.heartbeat_member import HeartbeatMember, HeartbeatMemberSettings
+from ottla.groups.member import Member, MemberSettings
+from ottla.groups.membership import Membership
 from ottla.reader import EARLIEST, LATEST
 
 DEFAULT_CLIENT_ID = "console-consumer"
 RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": NO_RESET}
 ASSIGNORS = {"RangeAssignor": "range", "CooperativeStickyAssignor": "cooperative-sticky"}
 GENERATED_IDS = 100_000
+CLASSIC = "CLASSIC"
+_SHARE = ("share.acknowledgement.mode", "share.acquire.mode")
+ONLY_ELSEWHERE = {
+    CLASSIC: ("group.remote.assignor", *_SHARE),
+    "CONSUMER": ("partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms", *_SHARE),
+}
+"""What a group protocol has no use for, and Java's consumer refuses."""
 
 
 class GroupChoice(NamedTuple):
@@ -60,24 +70,47 @@ def reset_policy(properties: Mapping[str, str], from_beginning: bool) -> int:
     return RESETS[given]
 
 
+def member_maker(group_id: str, properties: Mapping[str, str]) -> Callable[[KafkaClient], Membership]:
+    """What makes a membership in the protocol that group.protocol names, on a client of its own."""
+    given = properties.get("group.protocol", CLASSIC)
+    protocol = given.strip().upper()
+    if protocol not in ONLY_ELSEWHERE:
+        raise ToolFailed(
+            f"Invalid value {given} for configuration group.protocol: String must be one of "
+            "(case insensitive): CLASSIC, CONSUMER"
+        )
+    for key in ONLY_ELSEWHERE[protocol]:
+        if properties.get(key):
+            raise ToolFailed(f"{key} cannot be set when group.protocol={protocol}")
+    if protocol == CLASSIC:
+        classic = member_settings(group_id, properties)
+        return lambda client: Member(client, classic)
+    settings = HeartbeatMemberSettings(
+        group_id,
+        _milliseconds(
+            properties, "max.poll.interval.ms", HeartbeatMemberSettings(group_id).rebalance_timeout_ms
+        ),
+        properties.get("group.instance.id") or None,
+        properties.get("group.remote.assignor") or None,
+    )
+    return lambda client: HeartbeatMember(client, settings)
+
+
 def member_settings(group_id: str, properties: Mapping[str, str]) -> MemberSettings:
-    """How the membership is held."""
-    protocol = properties.get("group.protocol", "classic").strip().lower()
-    if protocol != "classic":
-        raise ToolFailed(f"group.protocol={protocol}: this tool joins groups with the classic protocol only")
+    """How a membership of the classic protocol is held."""
     defaults = MemberSettings(group_id)
-
-    def milliseconds(key: str, default: int) -> int:
-        return number(properties.get(key, str(default)), key)
-
     return MemberSettings(
         group_id,
-        session_timeout_ms=milliseconds("session.timeout.ms", defaults.session_timeout_ms),
-        heartbeat_interval_ms=milliseconds("heartbeat.interval.ms", defaults.heartbeat_interval_ms),
-        rebalance_timeout_ms=milliseconds("max.poll.interval.ms", defaults.rebalance_timeout_ms),
-        instance_id=properties.get("group.instance.id") or None,
-        assignors=assignors(properties.get("partition.assignment.strategy")) or defaults.assignors,
+        _milliseconds(properties, "session.timeout.ms", defaults.session_timeout_ms),
+        _milliseconds(properties, "heartbeat.interval.ms", defaults.heartbeat_interval_ms),
+        _milliseconds(properties, "max.poll.interval.ms", defaults.rebalance_timeout_ms),
+        properties.get("group.instance.id") or None,
+        assignors(properties.get("partition.assignment.strategy")) or defaults.assignors,
     )
+
+
+def _milliseconds(properties: Mapping[str, str], key: str, default: int) -> int:
+    return number(properties.get(key, str(default)), key)
 
 
 def assignors(class_names: str | None) -> tuple[str, ...]:

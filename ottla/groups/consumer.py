@@ -1,6 +1,7 @@
 """A blocking consumer in a group: membership, positions and commits around `ottla.reader`.
 
-Positions begin at what the group has committed, else at `reset`. They are committed every
+Positions begin at what the group has committed, else at `reset`; a membership that keeps partitions over a
+rebalance goes on where it is in them. They are committed every
 auto_commit_interval_ms, before a rebalance takes partitions away, and at the end; not at all where the
 interval is None. A record counts as consumed once the caller has asked for the one after it or has closed the
 consumer: at least once, like Java's consumer.
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from ottla.client import ClientError, KafkaClient
 from ottla.groups.admin import GroupAdmin, Place
-from ottla.groups.member import Member
+from ottla.groups.membership import Membership
 from ottla.reader import Reader, Received
 
 NO_RESET = 0  # a group without offsets is an error
@@ -40,7 +41,7 @@ class GroupConsumer:
     def __init__(
         self,
         client: KafkaClient,
-        member: Member,
+        member: Membership,
         topics: Callable[[], Sequence[str]],
         settings: ConsumerSettings,
     ) -> None:
@@ -100,17 +101,21 @@ class GroupConsumer:
     def _rejoin(self, timeout_s: float | None) -> None:
         if self._settings.auto_commit_interval_ms is not None:
             self.commit()
+        kept: Mapping[Place, tuple[int, int]] = {}
+        if self._reader is not None and self._member.keeps and not self._member.lost:
+            kept = self._reader.positions()
         self._reader = None
         places = self._member.join(list(self._known), self._counts, timeout_s)
         if places:
-            self._reader = Reader(
-                self._client, self._starts(places), self._settings.reset, self._settings.read_committed
-            )
+            starts = {place: kept[place][0] for place in places if place in kept}
+            starts |= self._starts([place for place in places if place not in kept])
+            self._reader = Reader(self._client, starts, self._settings.reset, self._settings.read_committed)
         self._committed_at = time.monotonic()
 
-    def _starts(self, places: Sequence[Place]) -> Mapping[Place, int]:
-        group_id = self._member.settings.group_id
-        committed = GroupAdmin(self._client, self._client.timeout_s).committed(group_id)
+    def _starts(self, places: Sequence[Place]) -> dict[Place, int]:
+        if not places:
+            return {}
+        committed = GroupAdmin(self._client, self._client.timeout_s).committed(self._member.group_id)
         without = [place for place in places if place not in committed]
         if without and self._settings.reset == NO_RESET:
             topic, partition = without[0]

@@ -155,12 +155,16 @@ def lines_from(first: int, end: int) -> str:
 @pytest.mark.parametrize(
     "tools", [(ottla_tool, kafka_tool), (kafka_tool, ottla_tool)], ids=["ours", "theirs"]
 )
-def test_a_group_goes_on_with_the_other_tool_where_the_first_one_ended(option, filled, tools) -> None:
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_goes_on_with_the_other_tool_where_the_first_one_ended(
+    option, filled, tools, protocol
+) -> None:
     first, second = tools
     group = ("console-consumer", *option, "--topic", filled, "--group", f"group-of-{filled}")
+    group += ("--command-property", f"group.protocol={protocol}")
     done = first(*group, "--from-beginning", "--max-messages", "4")
     assert (done.stdout, done.returncode) == (lines_from(0, 4), 0)
-    done = second(*group, "--from-beginning", "--timeout-ms", "2500")
+    done = second(*group, "--from-beginning", "--timeout-ms", "2500" if protocol == "classic" else "4000")
     assert (done.stdout, done.returncode) == (lines_from(4, 10), 0)
     # nothing is left, and a group that has offsets does not begin anew
     done = first(*group, "--from-beginning", "--timeout-ms", "1500")
@@ -200,19 +204,23 @@ def test_groups_that_make_no_sense_are_refused_as_kafkas_tool_does(arguments) ->
     assert (ours.returncode, theirs.returncode) == (1, 1)
 
 
-@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "group.protocol=consumer"])
 def test_our_console_consumer_shares_a_group_with_another_client(option, strategy) -> None:
     topic, group = f"console-{next(_names)}", f"shared-{strategy}"
+    newer = strategy == "group.protocol=consumer"
     assert ottla_tool("topics", *option, "--create", "--topic", topic, "--partitions", "4").returncode == 0
     other = Consumer(
         {
             "bootstrap.servers": option[1],
             "group.id": group,
-            "partition.assignment.strategy": strategy,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": 30_000,
         }
+        | (
+            {"group.protocol": "consumer"}
+            if newer
+            else {"partition.assignment.strategy": strategy, "session.timeout.ms": 30_000}
+        )
     )
     other.subscribe([topic])
 
@@ -223,6 +231,8 @@ def test_our_console_consumer_shares_a_group_with_another_client(option, strateg
     try:
         wait_until(lambda: other_has(4), "the other client to be alone", 30)
         reads = ("console-consumer", *option, "--topic", topic, "--group", group, "--from-beginning")
+        if newer:
+            reads += ("--command-property", strategy)
         with background_tool(*reads) as ours:
             wait_until(lambda: other_has(2), "the two to share", 30)
             lines = lines_from(0, 40)

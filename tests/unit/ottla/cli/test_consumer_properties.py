@@ -11,12 +11,17 @@ from ottla.cli.consumer_properties import (
     assignors,
     choose_group,
     consumer_settings,
+    member_maker,
     member_settings,
     reset_policy,
 )
 from ottla.cli.options import ToolFailed
+from ottla.client import KafkaClient
 from ottla.groups.consumer import NO_RESET
+from ottla.groups.heartbeat_member import HeartbeatMember
+from ottla.groups.member import Member
 from ottla.reader import EARLIEST, LATEST
+from tests.unit.ottla.groups.scripted_group import ScriptedGroup
 
 
 def test_the_group_is_named_once_or_alike_or_generated() -> None:
@@ -68,7 +73,39 @@ def test_a_membership_follows_javas_properties() -> None:
 
 
 def test_what_is_not_there_is_refused() -> None:
-    with pytest.raises(ToolFailed, match=r"group\.protocol=consumer"):
-        member_settings("g", {"group.protocol": "consumer"})
+    with pytest.raises(ToolFailed, match=r"one of \(case insensitive\): CLASSIC, CONSUMER"):
+        member_maker("g", {"group.protocol": "streams"})
     with pytest.raises(ToolFailed, match="no assignor of this tool"):
         assignors("x.MyAssignor")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "key"),
+    [
+        ("consumer", "session.timeout.ms"),
+        ("Consumer", "heartbeat.interval.ms"),
+        ("CONSUMER", "partition.assignment.strategy"),
+        ("classic", "group.remote.assignor"),
+        (None, "group.remote.assignor"),
+        ("consumer", "share.acquire.mode"),
+    ],
+)
+def test_what_a_protocol_has_no_use_for_is_refused_in_javas_words(protocol: str | None, key: str) -> None:
+    properties = {key: "1"} | ({} if protocol is None else {"group.protocol": protocol})
+    shown = (protocol or "classic").upper()
+    with pytest.raises(ToolFailed, match=f"{key} cannot be set when group.protocol={shown}"):
+        member_maker("g", properties)
+
+
+def test_a_membership_of_the_newer_protocol() -> None:
+    properties = {
+        "group.protocol": "consumer", "group.instance.id": "i", "max.poll.interval.ms": "60000",
+        "group.remote.assignor": "range",
+    }  # fmt: skip
+    with ScriptedGroup({}) as group, KafkaClient(group.address) as client:
+        member = member_maker("g", properties)(client)
+        assert isinstance(member, HeartbeatMember)
+        settings = member.settings
+        assert (settings.group_id, settings.instance_id, settings.rebalance_timeout_ms) == ("g", "i", 60_000)
+        assert settings.remote_assignor == "range"
+        assert isinstance(member_maker("g", {})(client), Member)

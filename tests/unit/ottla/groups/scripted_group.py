@@ -12,7 +12,7 @@ from tests.unit.ottla.scripted_broker import ScriptedBroker
 Answer = Callable[[Any], "m.Message | None"]
 
 VERSIONS = {
-    ApiKey.METADATA: (0, 9),
+    ApiKey.METADATA: (0, 12),
     ApiKey.LIST_OFFSETS: (1, 5),
     ApiKey.FIND_COORDINATOR: (0, 4),
     ApiKey.LIST_GROUPS: (0, 5),
@@ -26,7 +26,12 @@ VERSIONS = {
     ApiKey.SYNC_GROUP: (0, 5),
     ApiKey.HEARTBEAT: (0, 4),
     ApiKey.LEAVE_GROUP: (0, 5),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (0, 1),
 }
+
+
+def topic_id(name: str) -> bytes:
+    return name.encode().ljust(16, b"\0")
 
 
 class ScriptedGroup:
@@ -89,6 +94,7 @@ class ScriptedGroup:
             topics=[
                 m.MetadataResponse.MetadataResponseTopic(
                     name=topic.name,
+                    topic_id=topic_id(topic.name or ""),
                     partitions=[
                         m.MetadataResponse.MetadataResponsePartition(partition_index=index, leader_id=1)
                         for index in range(2)

@@ -8,7 +8,6 @@ import pytest
 
 from ottla.client import ClientError, KafkaClient
 from ottla.groups.consumer import NO_RESET, ConsumerSettings, GroupConsumer
-from ottla.groups.member import MemberSettings
 from ottla.reader import EARLIEST, LATEST
 from protocol import messages as m
 from protocol.api_keys import ApiKey
@@ -24,7 +23,7 @@ class FakeMember:
     """What the consumer sees of a membership."""
 
     def __init__(self, places: Sequence[tuple[str, int]]) -> None:
-        self.settings = MemberSettings("g")
+        self.group_id, self.keeps = "g", False
         self.places = list(places)
         self.rejoins, self.lost, self.left = True, False, False
         self.joins: list[list[str]] = []
@@ -144,6 +143,22 @@ def test_before_a_rebalance_it_commits_unless_all_is_lost(client) -> None:
     member.rejoins = member.lost = True
     values(consumer)
     assert (len(member.commits), len(member.joins)) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("keeps", "lost", "expected"),
+    [(True, False, []), (False, False, [b"1", b"2"]), (True, True, [b"1", b"2"])],
+)
+def test_what_a_membership_keeps_goes_on_where_it_is(
+    client, keeps: bool, lost: bool, expected: list[bytes]
+) -> None:
+    member = FakeMember([("t", 0)])
+    member.keeps = keeps
+    settings = ConsumerSettings(LATEST, auto_commit_interval_ms=None)
+    consumer = GroupConsumer(client, member, lambda: ["t"], settings)
+    assert values(consumer) == [b"1", b"2"]  # 1 is what is committed
+    member.rejoins, member.lost = True, lost
+    assert values(consumer) == expected
 
 
 def test_commits_come_at_intervals_or_not_at_all(client) -> None:
