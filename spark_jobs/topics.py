@@ -86,7 +86,7 @@ class Topics:
             found = self.admin.describeConfigs(self._list([asked])).all().get().get(asked)
         except Py4JJavaError as error:
             raise self._failed(f"topic {topic}", error) from error
-        return {str(entry.name()): str(entry.value()) for entry in found.entries()}
+        return {str(entry.name()): str(entry.value()) for entry in found.entries().toArray()}
 
     def starts(self, topic: str) -> dict[int, int]:
         """First offset of each partition that is still there."""

@@ -93,8 +93,9 @@ def header(name: str, value: Column) -> Column:
 
 
 def refuse_unordered(settings: Mapping[str, str]) -> None:
+    told = {name.removeprefix("kafka."): value for name, value in settings.items()}
     for name, wrong in UNORDERED.items():
-        value = settings.get(name)
+        value = told.get(name)
         if value is not None and wrong(value):
             raise JobFailed(f"{name}={value} does not keep the order of a key's records: leave it out")
 
