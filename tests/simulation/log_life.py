@@ -10,12 +10,14 @@ import logging
 import random
 from dataclasses import dataclass
 
-from protocol.records.batch import Record
+from protocol.records.batch import Record, records
 from protocol.records.builder import build_batch
+from protocol.records.control import ABORT, build_end_marker, read_end_marker
 from storage.flush_job import FlushJob
 from storage.log_config import LogConfig
 from storage.log_manager import LogManager
 from storage.partition_log import PartitionLog
+from storage.scan import BatchFacts, scan
 from tests.simulation.power import PowerFileSystem
 from tests.support.logs import START_MS, TOPIC_ID, FixedClock, checked, open_manager, read_records
 
@@ -81,29 +83,48 @@ class LogLife:
     # --- steps
 
     def _append(self) -> None:
-        chance, log = self.chance, self.log
-        for _ in range(chance.randint(1, 3)):
-            count = chance.randint(1, 3)
-            rows = []
-            for place in range(count):
-                value = b"%08d" % self.numbers + bytes(chance.choice([0, 30, 200]))
-                rows.append(Record(place, START_MS + self.numbers * 10 - chance.randint(0, 200), None, value))
-                self.numbers += 1
-            data = build_batch(rows)
-            if len(data) > self.config.segment_bytes:
-                continue
-            first = self.numbers - count
-            base = log.next_offset
-            for place in range(count):
-                self.written.setdefault(base + place, {})[first + place] = self.epoch
-                self.bases[first + place] = base
-            appended = log.append_as_leader(checked(data), self.epoch, START_MS)
-            assert appended.base_offset == base
+        log = self.log
+        for _ in range(self.chance.randint(1, 3)):
+            self._stage(self.chance.choice([0, 0, 1, 2, 3]))
         log.write_pending()
         log.set_high_watermark(log.end_offset)
         if self.config.flush_messages == 1:
             self.promise.durable_end = log.end_offset
         self._note_recovery_point()
+
+    def _stage(self, producer: int) -> None:
+        """A batch of no producer (0), an idempotent one (1) or one with transactions (2, 3), or its end."""
+        chance, log = self.chance, self.log
+        entry = log.producers.entries.get(producer)
+        if entry is not None and entry.current_txn_first_offset >= 0 and chance.random() < 0.4:
+            data = build_end_marker(
+                chance.random() < 0.5, producer_id=producer, producer_epoch=entry.epoch, coordinator_epoch=0,
+                timestamp=START_MS + self.numbers,
+            )  # fmt: skip
+            count = 1
+        else:
+            count = chance.randint(1, 3)
+            rows = []
+            for place in range(count):
+                number = self.numbers + place
+                value = b"%08d" % number + bytes(chance.choice([0, 30, 200]))
+                rows.append(Record(place, START_MS + number * 10 - chance.randint(0, 200), None, value))
+            data = build_batch(
+                rows,
+                producer_id=producer or -1,
+                producer_epoch=0 if producer else -1,
+                base_sequence=(entry.last_sequence + 1 if entry else 0) if producer else -1,
+                transactional=producer > 1,
+            )
+        if len(data) > self.config.segment_bytes:
+            return
+        base, first = log.next_offset, self.numbers
+        self.numbers += count
+        for place in range(count):
+            self.written.setdefault(base + place, {})[first + place] = self.epoch
+            self.bases[first + place] = base
+        appended = log.append_as_leader(checked(data), self.epoch, START_MS)
+        assert (appended.base_offset, appended.duplicate) == (base, False)
 
     def _note_recovery_point(self) -> None:
         self.promise.durable_end = max(self.promise.durable_end, self.log.recovery_point)
@@ -150,8 +171,7 @@ class LogLife:
 
     def _truncate(self) -> None:
         log = self.log
-        rows = read_records(log)
-        bases = {self.bases[int(row.value[:8])] for row in rows} - {log.start_offset}
+        bases = {self.bases[number] for number in self._held()} - {log.start_offset}
         if not bases:
             return
         offset = self.chance.choice(sorted(bases))
@@ -174,6 +194,24 @@ class LogLife:
 
     # --- afterwards
 
+    def _batches(self) -> list[tuple[BatchFacts, bytes]]:
+        """All that is in the files, from the first segment on."""
+        found = []
+        for segment in self.log.local.segments:
+            headers = scan(segment.handle, 0, segment.size)
+            found += [(facts, segment.handle.read_at(facts.position, facts.size)) for facts in headers]
+        return found
+
+    def _held(self) -> dict[int, int]:
+        """The number of each record that can be read, and its offset."""
+        held = {}
+        for facts, data in self._batches():
+            for record in records(data):
+                if record.offset >= self.log.start_offset:
+                    told = record.timestamp - START_MS if facts.control else int((record.value or b"")[:8])
+                    held[told] = record.offset
+        return held
+
     def find(self, files: PowerFileSystem) -> None:
         """Start on what is left, and compare."""
         self.files = files
@@ -181,10 +219,10 @@ class LogLife:
         log, promise = self.log, self.promise
         rows = read_records(log)
         offsets = [row.offset for row in rows]
-        assert offsets == sorted(set(offsets))
+        assert offsets == sorted(set(offsets)), offsets
         assert promise.start <= log.start_offset <= max(promise.start_max, promise.start)
         assert log.end_offset >= promise.durable_end
-        held = {row.offset: int(row.value[:8]) for row in rows}
+        held = {offset: number for number, offset in self._held().items()}
         for offset, number in held.items():
             assert number in self.written[offset], (offset, number)
         numbers = list(held.values())
@@ -194,6 +232,7 @@ class LogLife:
             assert held.get(offset) == newest, (offset, newest, held.get(offset))
             if offset >= promise.start_max:  # those of deleted records go first
                 assert log.leader_epochs.epoch_at(offset) == self.written[offset][newest]
+        self._compare_producers()
         times = [row.timestamp for row in rows]
         for target in times[:: max(1, len(times) // 5)]:
             found = log.offset_for_timestamp(target, log.end_offset)
@@ -203,3 +242,36 @@ class LogLife:
         self._append()
         assert len(read_records(log)) > len(rows) or self.config.segment_bytes < 500
         self.manager.close()
+
+    def _compare_producers(self) -> None:
+        """Sequences and transactions must be what the batches say, as far as those are still there."""
+        log, first = self.log, self.log.local.segments.first.base_offset
+        last: dict[int, tuple[int, int]] = {}
+        opened: dict[int, int] = {}
+        aborted: list[tuple[int, int, int]] = []
+        for facts, data in self._batches():
+            producer = facts.producer_id
+            if facts.control:
+                begun = opened.pop(producer, -1)
+                marker = read_end_marker(data)
+                assert marker is not None
+                if marker.type == ABORT:
+                    aborted.append((producer, begun, facts.last_offset))
+            elif producer >= 0:
+                count = facts.last_offset - facts.base_offset
+                last[producer] = (facts.base_sequence + count, facts.last_offset)
+                if facts.transactional:
+                    opened.setdefault(producer, facts.base_offset)
+        entries = log.producers.entries
+        for producer, expected in last.items():
+            assert (entries[producer].last_sequence, entries[producer].last_offset) == expected
+        for producer, entry in entries.items():
+            begun = entry.current_txn_first_offset
+            assert begun == opened.get(producer, -1) or -1 < begun < first, (producer, begun, opened)
+        told = [
+            (each.producer_id, each.first_offset, each.last_offset)
+            for each in log.aborted(first, log.end_offset)
+        ]
+        for (producer, begun, marker_at), indexed in zip(aborted, told, strict=True):
+            assert (producer, marker_at) == (indexed[0], indexed[2])
+            assert begun == indexed[1] or indexed[1] < first
