@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 import click
 
 from ottla.cli.options import ToolFailed
-from ottla.cli.record_decoders import GROUP_RECORDS, SHARE_GROUP_STATE, Decoder, coordinator_decoder
+from ottla.cli.record_decoders import (
+    GROUP_RECORDS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_RECORDS,
+    Decoder,
+    coordinator_decoder,
+)
 from ottla.version import __version__
 from protocol.errors import InvalidRecords
 from protocol.records.batch import Record
@@ -45,6 +51,9 @@ MAX_BYTES = 0x7FFFFFFF
 @click.option(
     "--share-group-state-decoder", is_flag=True, help="Print records as those of __share_group_state."
 )
+@click.option(
+    "--transaction-log-decoder", is_flag=True, help="Print records as those of __transaction_state."
+)
 @click.option("--max-message-size", type=int, hidden=True)
 @click.version_option(__version__, message="%(version)s")
 def command(
@@ -57,6 +66,7 @@ def command(
     verify_index_only: bool,
     offsets_decoder: bool,
     share_group_state_decoder: bool,
+    transaction_log_decoder: bool,
     max_message_size: int | None,
 ) -> None:
     """Print the content of segment files: .log, .index, .timeindex, .txnindex and .snapshot."""
@@ -67,6 +77,8 @@ def command(
         decoder = coordinator_decoder(GROUP_RECORDS)
     elif share_group_state_decoder:
         decoder = coordinator_decoder(SHARE_GROUP_STATE)
+    elif transaction_log_decoder:
+        decoder = coordinator_decoder(TRANSACTION_RECORDS)
     content = print_data_log or decoder is not plain_text
     printer = Printer(deep_iteration or content, content, skip_record_metadata, max_bytes, decoder)
     findings = Findings()

@@ -22,6 +22,15 @@ Decoder = Callable[[Record], tuple[str | None, str | None]]
 SHARE_GROUP_STATE: Final = {0: "ShareSnapshot", 1: "ShareUpdate"}
 """The records of __share_group_state by type."""
 
+TRANSACTION_RECORDS: Final = {0: "TransactionLog"}
+"""The records of __transaction_state by type."""
+
+TRANSACTION_STATES: Final = (
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead",
+    "PrepareEpochFence",
+)  # fmt: skip
+"""How a state is shown, by the number that stands in a record."""
+
 GROUP_RECORDS: Final = {
     0: "LegacyOffsetCommit",
     1: "OffsetCommit",
@@ -85,7 +94,13 @@ def _value(name: str, kind: int, value: bytes) -> str:
     if name == "GroupMetadataValue" and data.get("protocolType") == CONSUMER_PROTOCOL:
         for member in data["members"]:
             _open_blobs(member)
+    if name == "TransactionLogValue":
+        data["transactionStatus"] = _transaction_state(data["transactionStatus"])
     return json_text({"version": str(version), "data": data})
+
+
+def _transaction_state(number: int) -> str:
+    return TRANSACTION_STATES[number] if 0 <= number < len(TRANSACTION_STATES) else str(number)
 
 
 def _open_blobs(member: dict[str, Any]) -> None:

@@ -56,9 +56,9 @@ def content(message: Any, field: Field, version: int, nulls: bool) -> Any:
     return [one] * 2 if field.is_array else one
 
 
-def every_record() -> list[Record]:
+def every_record(names: dict[int, str] = GROUP_RECORDS) -> list[Record]:
     records = []
-    for kind, name in GROUP_RECORDS.items():
+    for kind, name in names.items():
         key_class, value_class = getattr(m, f"{name}Key"), getattr(m, f"{name}Value")
         key = filled(key_class(), key_class, definition(f"{name}Key").root, 0, nulls=False)
         key_bytes = kind.to_bytes(2, "big") + key.encode(0)
