@@ -143,9 +143,11 @@ class ClassicRequests:
             response.generation_id = change.epoch.epoch
             return Answer(response)
 
+        # At once: whoever does not hear of its records in time may be a member all the same.
+        env.watch.sessions.renew(group_id, member_id, event.session_timeout_ms)
+
         def committed() -> None:
             env.watch.joined(group_id, member_id)
-            env.watch.sessions.renew(group_id, member_id, event.session_timeout_ms)
             env.watch.await_sync(group_id, member_id, event.rebalance_timeout_ms)
 
         return Answer(response, committed)
@@ -203,9 +205,10 @@ class ClassicRequests:
             env.watch.await_join(group_id, member.member_id, member.rebalance_timeout_ms)
             raise Refused(ErrorCode.REBALANCE_IN_PROGRESS, "The member has to join again.")
 
+        env.watch.sessions.renew(group_id, member.member_id, classic.session_timeout_ms)
+
         def committed() -> None:
             env.watch.synced(group_id, member.member_id)
-            env.watch.sessions.renew(group_id, member.member_id, classic.session_timeout_ms)
 
         response = m.SyncGroupResponse(
             protocol_type=event.protocol_type,

@@ -178,3 +178,20 @@ def test_records_that_are_not_appended_are_an_error_of_the_join() -> None:
     play.topic.fail(E.NOT_ENOUGH_REPLICAS)
     assert [each.error_code for each in answers] == [E.COORDINATOR_NOT_AVAILABLE]
     assert members(play) == ["new"]
+
+
+def test_a_member_that_did_not_hear_of_its_join_in_time_has_a_session_all_the_same() -> None:
+    play = Play()
+    new, old = play.client("new", "t"), ClassicClient(play, "t")
+    new.join()
+    play.auto_commit = False
+    answers = old.post_join(3)
+    play.time.advance(5000)
+    assert [each.error_code for each in answers] == [E.COORDINATOR_NOT_AVAILABLE]
+    play.commit()
+    play.auto_commit = True
+    assert len(members(play)) == 2
+    for _ in range(3):
+        play.advance(10_000)
+        new.beat()
+    assert members(play) == ["new"]
