@@ -88,7 +88,7 @@ class ClassicMember(Member):
         self.recorded = True
         self.confirmed(reply)
         places = assigned_places(bytes(reply.told.assignment))
-        self.world.assigned(self, places, fixed=True)
+        self.world.assigned(self, places, reply.handled_ms, fixed=True)
         return await self._take_over(places)
 
     async def _take_over(self, places: frozenset[Place]) -> bool:

@@ -103,7 +103,7 @@ class ConsumerMember(Member):
                 for each in answer.assignment.topic_partitions
                 for number in each.partitions
             )
-            self.world.assigned(self, places, fixed=False)
+            self.world.assigned(self, places, reply.handled_ms, fixed=False)
             if self.owned - places:  # what it does with them takes a while to end
                 await Pause(self.world.random.randrange(700))
                 await self.wake()
@@ -114,7 +114,7 @@ class ConsumerMember(Member):
                 await self.fetch()
                 return
         elif moved:
-            self.world.assigned(self, self.owned, fixed=False)
+            self.world.assigned(self, self.owned, reply.handled_ms, fixed=False)
         self.confirmed(reply)
 
     async def _went_wrong(self, error: E, reply: Reply) -> None:

@@ -94,11 +94,11 @@ class World:
             if same and (member.is_classic or other.is_classic):
                 other.doubt()
 
-    def assigned(self, member: Member, places: frozenset[Place], *, fixed: bool) -> None:
+    def assigned(self, member: Member, places: frozenset[Place], handled_ms: int, *, fixed: bool) -> None:
         """No partition twice in a generation. A classic member's own part never changes within one."""
         self.counts["assignments"] += 1
-        if member.group.startswith("mixed"):
-            return  # each conversion begins to count anew
+        if member.group.startswith("mixed") or handled_ms <= self.deleted_ms[member.group]:
+            return  # each conversion begins to count anew, and so does a group that was deleted meanwhile
         parts = self.handed_out.setdefault((member.group, member.generation), {})
         who = member.instance_id or member.member_id
         before = parts.setdefault(who, places)
@@ -263,7 +263,7 @@ class World:
             reading = [member for member in self.living(group) if member.healthy and cell[0] in member.topics]
             if (group in self.active_ms and quiet_ms >= RETENTION_MS) or (old and not reading):
                 self.model.step(group, cell, now_ms, delete=True)
-        for group in {name: None for name, _ in self.handed_out}:
+        for group in {member.group: None for member in self.members}:
             if not any(member.healthy and member.stable for member in self.living(group)):
                 self._will_delete(group)  # an Empty group without offsets goes at once
         broker.manager.expire(lambda error, _: None)
