@@ -46,7 +46,8 @@ def of_topic(records: DataFrame, compared: Compared, origin: bool = False) -> Da
     """The source's rows (with headers). With `origin` they are recognised by the place they came from."""
     place = f.col("partition").cast("string").alias("part"), f.col("offset").alias("pos")
     ids = identity(compared, origin)
-    return records.select(*place, "key", *digests(compared, records.columns), *ids).select(*COLUMNS)
+    key = f.col("key").cast("binary").alias("key")  # archives may have it as text
+    return records.select(*place, key, *digests(compared, records.columns), *ids).select(*COLUMNS)
 
 
 def of_archive(records: DataFrame, compared: Compared) -> DataFrame:
@@ -96,7 +97,7 @@ def digests(compared: Compared, columns: list[str]) -> tuple[Column, Column]:
         elif name == "timestamp":
             parts.append(f.unix_millis("timestamp"))
         else:
-            parts += [f.isnull(name), f.coalesce(name, f.lit(b""))]
+            parts += [f.isnull(name), f.coalesce(f.col(name).cast("binary"), f.lit(b""))]
     salted = [f.lit(len(parts)), *parts]
     return f.xxhash64(*salted).alias("d1"), f.xxhash64(*reversed(salted), f.lit(1)).alias("d2")
 

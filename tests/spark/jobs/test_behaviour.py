@@ -52,7 +52,7 @@ class Model:
     """What the sessions' query must have done after some runs."""
 
     open: dict[str, list[list[View]]] = field(default_factory=dict)
-    watermark: datetime = datetime.min.replace(tzinfo=UTC)
+    watermark: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     complete: list[list[View]] = field(default_factory=list)
     late: list[View] = field(default_factory=list)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from spark_jobs.audit.run import Audit, TopicPart
 from spark_jobs.audit.run import run as audit
@@ -18,9 +21,12 @@ from spark_jobs.jobs.drain import Drain, run
 from spark_jobs.kafka import Kafka
 from spark_jobs.options import Stream
 from tests.clients.datasets import flights
+from tests.spark.jobs.job_process import JobProcess, run_job
 from tests.spark.topics import Record, add_partitions, admin, batch, create, fresh, write
+from tests.support.jars import spark_kafka_jars
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -81,6 +87,19 @@ def copied(spark: SparkSession, broker: OttlaProcess, topic: str) -> list[Row]:
     """Everything in the topic by partition and offset."""
     rows = batch(spark, broker, subscribe=topic, includeHeaders="true").collect()
     return sorted(rows, key=lambda row: (row["partition"], row["offset"]))
+
+
+def held(broker: OttlaProcess, topic: str) -> int:
+    """How many records are in the topic by now; none where there is no topic yet."""
+    client = admin(broker)
+    found = client.list_topics(timeout=10).topics.get(topic)
+    if found is None:
+        return 0
+    asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in found.partitions}
+    try:
+        return sum(each.result(10).offset for each in client.list_offsets(asked).values())
+    except KafkaException:  # between its creation and its leaders
+        return 0
 
 
 def headers_of(row: Row) -> tuple[tuple[str, bytes | None], ...]:
@@ -220,3 +239,65 @@ def test_a_partition_added_to_the_target_ends_the_copy(
     with pytest.raises(JobFailed, match=r"with 3 partitions; now it is .* with 4\. Keys would move"):
         run(spark, drain(broker, source, target, tmp_path))
     assert len(copied(spark, broker, target)) == len(records)
+
+
+def test_killed_in_a_batch_and_started_again_loses_nothing_and_repeats_what_audit_counts(
+    spark: SparkSession, broker: OttlaProcess, tmp_path: Path
+) -> None:
+    records = [
+        Record(zlib.crc32(row.key or b"") % PARTITIONS, row.value, row.timestamp_ms, row.key)
+        for row in itertools.islice(flights(), 40_000)
+    ]
+    source, batch_size = fresh(broker, PARTITIONS, stem="drain-killed"), 20_000
+    write(broker, source, records)
+    target, checkpoint = f"{source}-wide", tmp_path / "checkpoint"
+    progress_file = tmp_path / "progress.jsonl"
+    with JobProcess(
+        *("drain", "--bootstrap", broker.bootstrap_servers, "--topic", source, "--to", target),
+        *("--checkpoint", checkpoint, "--max-offsets-per-trigger", batch_size),
+        *("--progress-file", progress_file, "--jars", spark_kafka_jars()),
+    ) as job:
+        wait_until(lambda: held(broker, target) > batch_size, "the second batch", 90)
+        job.kill()
+        assert "batch 0: 20,000 records" in job.output()
+    assert sorted(path.name for path in (checkpoint / "commits").glob("[0-9]*")) == ["0"]
+    again = drain(broker, source, target, checkpoint, max_offsets=batch_size)
+    again.stream.progress_file = progress_file
+    run(spark, again)
+
+    rows = copied(spark, broker, target)
+    extra = Counter((bytes(row["key"]), bytes(row["value"])) for row in rows)
+    extra.subtract((record.key, record.value) for record in records)
+    repeated = sum(extra.values())
+    assert min(extra.values()) == 0, "a record was lost"
+    assert 0 < repeated <= batch_size
+
+    code, said = run_job(
+        *("audit", "--bootstrap", broker.bootstrap_servers, "--left", source, "--right", target),
+        *("--json", tmp_path / "report.json", "--plot", tmp_path / "drain.svg"),
+        *("--progress-file", progress_file),
+    )
+    assert code == 1, said
+    report = json.loads((tmp_path / "report.json").read_text())
+    counts = {name: check["count"] for name, check in report["checks"].items() if check["count"]}
+    assert counts == {"repeated": repeated}
+    assert f"repeated   {repeated:>12,}  FAILED" in said
+    assert (report["left"]["records"], report["right"]["records"]) == (40_000, 40_000 + repeated)
+    by_partition = Counter(str(row["partition"]) for row in repeats(rows))
+    assert report["checks"]["repeated"]["partitions"] == dict(by_partition)
+    assert (tmp_path / "drain.svg").read_text().count("<path") > 2
+    assert [json.loads(line)["batch"] for line in progress_file.read_text().splitlines()] == [0, 1]
+    sides = (TopicPart(topic, broker.bootstrap_servers) for topic in (source, target))
+    assert audit(spark, Audit(*sides, allow_repeats=True)).ok
+
+
+def repeats(rows: list[Row]) -> list[Row]:
+    """Second and further copies; no two flights are the same."""
+    seen: set[tuple[bytes, bytes]] = set()
+    found = []
+    for row in rows:
+        content = bytes(row["key"]), bytes(row["value"])
+        if content in seen:
+            found.append(row)
+        seen.add(content)
+    return found

@@ -1,0 +1,27 @@
+"""Options of behaviour."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from spark_jobs.jobs.behaviour import command
+
+NEEDED = ["--bootstrap", "localhost:1", "--topic", "views", "--out", "/o", "--checkpoint", "/c"]
+
+
+@pytest.mark.parametrize(
+    "option", ["--session-gap", "--watermark", "--within", "--window", "--longest-session"]
+)
+@pytest.mark.parametrize("value", ["30", "minutes", "-5 minutes", "5 fortnights", "1 minute'"])
+def test_durations_are_checked_before_spark_starts(option: str, value: str) -> None:
+    done = CliRunner().invoke(command, [*NEEDED, option, value])
+    assert done.exit_code == 2
+    assert "no duration such as '30 minutes'" in " ".join(done.output.split())
+
+
+def test_the_help_tells_of_every_option_and_of_what_a_restart_repeats() -> None:
+    told = CliRunner().invoke(command, ["--help"]).output
+    for option in command.params:
+        assert option.opts[0] in told
+    assert "once, also after a kill" in " ".join(told.split())
