@@ -61,6 +61,10 @@ class Sync:
             self.failure = error
             raise
 
+    def extra(self) -> str:
+        """For the line of progress."""
+        return f", {self.refused:,} refused" if self.refused else ""
+
     def apply(self, batch: DataFrame) -> None:
         if self.problem is None:
             found = [f.col("problem"), *(sink.problem() for sink in self.sinks)]

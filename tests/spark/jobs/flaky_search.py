@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
-OK, CUT, CUT_HALF = "ok", "cut", "cut after half the answer"
+OK, CUT, CUT_HALF, HOLD = "ok", "cut", "cut after half the answer", "hold until `release`, then cut"
 Step = int | str | tuple[str, int]  # a status, one of the words, or ("items", status) for every second item
 
 
@@ -27,6 +27,7 @@ class FlakySearch:
         self.documents: dict[str, tuple[int, dict[str, Any] | None]] = {}
         self.requests = 0
         self.lock = threading.Lock()
+        self.held, self.release = threading.Event(), threading.Event()
         index = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -57,6 +58,7 @@ class FlakySearch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.release.set()
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()
@@ -65,7 +67,10 @@ class FlakySearch:
         return {name: source for name, (_, source) in self.documents.items() if source is not None}
 
     def answer(self, handler: http.server.BaseHTTPRequestHandler, step: Step, body: bytes) -> None:
-        if step == CUT:
+        if step == HOLD:
+            self.held.set()
+            self.release.wait()
+        if step in (CUT, HOLD):
             reset(handler)
             return
         if isinstance(step, int):

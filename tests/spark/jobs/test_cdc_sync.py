@@ -16,10 +16,13 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.spark.jobs.binlog_process import run_binlog
-from tests.spark.jobs.flaky_search import CUT, CUT_HALF, FlakySearch
+from tests.spark.jobs.flaky_search import CUT, CUT_HALF, HOLD, OK, FlakySearch
+from tests.spark.jobs.job_process import JobProcess
+from tests.support.jars import mariadb_connector_jars, spark_kafka_jars
 from tests.support.mariadb_process import MariadbProcess
 from tests.support.opensearch_process import OpenSearchProcess
 from tests.support.ottla_process import OttlaProcess
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -371,3 +374,58 @@ def test_a_sink_that_fails_after_another_took_the_batch(
     assert sorted((row["id"], row["name"]) for row in state.collect()) == [("3", "c"), ("9", "é")]
     named = {name.split("/")[1] for name in parquet.manifest.all_files()}
     assert {each.name for each in (folder / "data").iterdir()} == named
+
+
+def test_killed_in_the_middle_of_batches(
+    spark: SparkSession, server: MariadbProcess, broker: OttlaProcess, tmp_path: Path
+) -> None:
+    """kill -9 when the table has a batch and index and Parquet don't; at the end all have the state, once."""
+    from spark_jobs.sinks.manifest import read_state
+
+    server.run(f"CREATE OR REPLACE TABLE copy.killed {ITEMS}")
+    state: dict[int, int] = {}
+    for partition in range(PARTITIONS):
+        events = []
+        for number in range(500):
+            key = number * number % 97 * PARTITIONS + partition
+            if number % 5 == 4 and key in state:
+                del state[key]
+                events.append(gone(key))
+            else:
+                state[key] = number
+                events.append(item(key, n=number))
+        send(broker, "killed", *events, partition=partition)
+    arguments = ["cdc_sync", "--bootstrap", broker.bootstrap_servers, "--topic", "killed"]
+    arguments += ["--checkpoint", tmp_path / "checkpoint", "--max-offsets-per-trigger", 200]
+    arguments += ["--mariadb-url", target(server, "killed").url, "--mariadb-table", "killed"]
+    arguments += ["--parquet", tmp_path / "state", "--search-index", "killed"]
+    arguments += ["--jars", f"{spark_kafka_jars()},{mariadb_connector_jars()}"]
+
+    def applied() -> tuple[int, int]:
+        """Events in the table and in Parquet."""
+        manifest = tmp_path / "state" / "manifest.json"
+        parquet = json.loads(manifest.read_text())["offsets"]["killed"] if manifest.exists() else {}
+        table = server.rows("SELECT COALESCE(SUM(next_offset), 0) FROM copy.killed_cdc_offsets")[0][0]
+        return int(table), sum(parquet.values())
+
+    with FlakySearch() as index:
+        for passing in (2, 7):
+            index.steps = [*[OK] * passing, HOLD]
+            with JobProcess(*arguments, "--search-url", index.url) as job:
+                wait_until(lambda: index.held.is_set() or job.process.poll() is not None, "a bulk", 90.0)
+                assert job.process.poll() is None, job.output()
+                table, parquet = applied()
+                assert table == parquet + 200
+                job.kill()
+            index.release.set()
+            index.held.clear()
+            index.release.clear()
+        with JobProcess(*arguments, "--search-url", index.url) as job:
+            job.wait_for(r"lag 0\b")
+            assert job.terminate() == 0, job.output()
+        assert index.state() == {str(key): {"id": key, "n": number} for key, number in state.items()}
+    assert applied() == (1500, 1500)
+    assert dict(server.rows("SELECT id, n FROM copy.killed")) == state
+    rows = read_state(spark, str(tmp_path / "state")).select("id", "n").collect()
+    assert len(rows) == len(state)
+    assert {int(row["id"]): int(row["n"]) for row in rows} == state
