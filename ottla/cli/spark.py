@@ -20,5 +20,6 @@ def command(arguments: tuple[str, ...]) -> None:
     """Run `python -m spark_jobs ARGUMENTS` in place of this process."""
     root = str(library_root())
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    environment = {**os.environ, "PYTHONPATH": path}
+    # Spark's Python workers inherit it: nothing of the working directory stands in for our packages
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
     os.execve(sys.executable, [sys.executable, "-m", "spark_jobs", *arguments], environment)
