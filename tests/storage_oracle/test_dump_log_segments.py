@@ -25,9 +25,8 @@ COMPLAINTS = (
 
 def dump(directory: Path, *flags: str) -> str:
     """Kafka's output for all files of the partition, which must not hold a complaint."""
-    files = [
-        p for p in sorted(directory.iterdir()) if p.suffix in (".log", ".index", ".timeindex", ".snapshot")
-    ]
+    kinds = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
+    files = [p for p in sorted(directory.iterdir()) if p.suffix in kinds]
     done = run_tool("DumpLogSegments", "--files", ",".join(map(str, files)), *flags)
     text = done.stdout + done.stderr
     assert done.returncode == 0, text[-3000:]
@@ -64,11 +63,15 @@ def test_deep_iteration_finds_every_record(partition: Path) -> None:
         assert f"compresscodec: {codec} " in text
     assert text.count("Log starting offset") >= 3
     assert "producerId: 7 producerEpoch: 0" in text
+    assert text.count("endTxnMarker: ABORT") >= 10
+    assert text.count("endTxnMarker: COMMIT") >= 10
+    told = re.findall(r"version: 0 producerId: (\d+) firstOffset: \d+ lastOffset: (\d+)", text)
+    assert len(told) == text.count("endTxnMarker: ABORT"), "every aborted transaction is indexed"
 
 
 def test_index_sanity(partition: Path) -> None:
     text = dump(partition, "--index-sanity-check")
-    assert text.count("passed sanity check") == 6
+    assert text.count("passed sanity check") == 2 * len(list(partition.glob("*.log")))
 
 
 def test_indexes_agree_with_the_log(partition: Path) -> None:
