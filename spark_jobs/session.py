@@ -8,6 +8,7 @@ Maven cache in the home directory and then fails for good.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -166,8 +167,8 @@ def ship_package(spark: SparkSession) -> None:
     with zipfile.ZipFile(packed, "w") as archive:
         for source in sorted(PACKAGE.rglob("*.py")):
             archive.write(source, Path(PACKAGE.name) / source.relative_to(PACKAGE))
-    spark.sparkContext.addPyFile(str(packed))  # copies it
-    shutil.rmtree(folder)
+    spark.sparkContext.addPyFile(str(packed))  # tasks compare with it, or fetch it, when they begin
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def stop(spark: SparkSession) -> None:

@@ -11,6 +11,7 @@ and the batch goes on without them.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 
 import click
@@ -72,6 +73,7 @@ def run(
         raise JobFailed("cdc_sync reads one topic, named by --topic: one table's changes are in one")
     if "continuous" in stream.trigger_arguments():
         raise JobFailed("cdc_sync works in batches: Spark's continuous trigger has none")
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # the line for the user says it
     try:
         sync = Sync(
             source.topics[0],

@@ -1,4 +1,4 @@
-"""What tests of jobs share: a broker that keeps the records of 2013, and flights in a topic."""
+"""What tests of jobs share: a broker that keeps the records of 2013, flights in a topic, databases."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 
 from tests.clients.datasets import flights
 from tests.spark.topics import Record
+from tests.support.mariadb_process import MariadbProcess
+from tests.support.opensearch_process import OpenSearchProcess
 from tests.support.ottla_process import OttlaProcess
 
 
@@ -19,6 +21,21 @@ def jobs_broker() -> Iterator[OttlaProcess]:
     """A broker of the module's own, which it may stop and start."""
     with OttlaProcess({"log.retention.ms": "-1", "num.partitions": "3"}) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariadbProcess]:
+    """A MariaDB with the databases `shop` (a source) and `copy`: use tables of your own."""
+    with MariadbProcess() as server:
+        server.run("CREATE DATABASE shop", "CREATE DATABASE copy")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[OpenSearchProcess]:
+    """An OpenSearch that starts while the test goes on: `wait()` before it is asked."""
+    with OpenSearchProcess() as search:
+        yield search
 
 
 @pytest.fixture(scope="session")
