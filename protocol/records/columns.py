@@ -97,7 +97,7 @@ class RunFinder:
                 if count < LEAST_RUN:
                     self.reach = _FIRST_REACH
                     return 0, 0, False
-        count = _in_sequence(buf, start + shape.offset_at, stride, shape.offset_width, index, count)
+        count = in_sequence(buf, start + shape.offset_at, stride, shape.offset_width, index, count)
         high = _largest_time(buf, start + shape.time_at, stride, shape.time_width, count) if count else -1
         if high < 0:
             self.reach = _FIRST_REACH
@@ -109,7 +109,7 @@ class RunFinder:
         return count, high, shape.key_is_null
 
 
-def _in_sequence(buf: bytes | bytearray, start: int, stride: int, width: int, index: int, count: int) -> int:
+def in_sequence(buf: bytes | bytearray, start: int, stride: int, width: int, index: int, count: int) -> int:
     """How many of the offset deltas from `start` on are index, index + 1... in `width` bytes; all or none."""
     if width == 1:
         count = min(count, 64 - index)

@@ -22,9 +22,10 @@ from protocol.records.builder import append_record, wrap_section
 from protocol.records.compression import compress, decompress
 from protocol.records.legacy import build_message_set, legacy_records
 from storage.cleaner.offset_map import OffsetMap
-from storage.cleaner.record_table import BadSection, RecordTable, read_table
+from storage.cleaner.record_table import BadSection, RecordTable, read_table, time_delta
 from storage.cleaner.transactions import CleanedTransactions
 from storage.errors import CorruptLog
+from storage.log_config import FOREVER
 from storage.scan import BatchFacts
 
 HORIZON_BIT = 0x40
@@ -114,36 +115,28 @@ class BatchFilter:
         return _with_rows(section, table, rows, facts)
 
     def _kept_rows(self, table: RecordTable, facts: BatchFacts) -> range | list[int]:
-        base, count = facts.base_offset, len(table.keys)
-        found = self.map.get(table.keys)
-        if found.count(None) == count:
+        count, newest = len(table.keys), self.map.last_offset
+        found = self.map.get(table.keys, table.longest_key)
+        offsets = table.offsets(facts.base_offset)
+        if found.count(None) == count or found == list(offsets):
             rows: range | list[int] = range(count)
         else:
-            offsets = [base + delta for delta in table.deltas]
-            if found == offsets:
-                rows = range(count)
-            else:
-                newest = self.map.last_offset
-                rows = [
-                    row
-                    for row, offset in enumerate(offsets)
-                    if (at := found[row]) is None or offset >= at or offset > newest
-                ]
-        out: dict[int, None] = {}
+            rows = [
+                row
+                for row, (at, offset) in enumerate(zip(found, offsets, strict=True))
+                if at is None or offset >= at or offset > newest
+            ]
+        out: list[int] = []
         if table.null_keys:
-            self.stats.invalid_messages += len(table.null_keys)
-            out.update(
-                dict.fromkeys(r for r in table.null_keys if base + table.deltas[r] <= self.map.last_offset)
-            )
-        if (
-            table.null_values
-            and facts.attributes & HORIZON_BIT
-            and facts.base_timestamp <= self.settings.now_ms
-        ):
-            out.update(
-                dict.fromkeys(r for r in table.null_values if base + table.deltas[r] <= self.map.last_offset)
-            )
-        return [row for row in rows if row not in out] if out else rows
+            out += [row for row in table.null_keys if offsets[row] <= newest]
+            self.stats.invalid_messages += len(out)
+        horizon = facts.base_timestamp if facts.attributes & HORIZON_BIT else FOREVER
+        if table.null_values and horizon <= self.settings.now_ms:
+            out += [row for row in table.null_values if offsets[row] <= newest]
+        if not out:
+            return rows
+        gone = dict.fromkeys(out)
+        return [row for row in rows if row not in gone]
 
     def _with_horizon(
         self, section: bytes, table: RecordTable, rows: range | list[int], facts: BatchFacts
@@ -151,17 +144,17 @@ class BatchFilter:
         """The base timestamp becomes the horizon, so the time delta of every record is another one."""
         base = self.settings.now_ms + self.settings.delete_retention_ms
         by_append_time = facts.attributes & LOG_APPEND_TIME_BIT
-        wanted = dict.fromkeys(table.deltas[row] for row in rows)
+        offsets = table.offsets(facts.base_offset)
+        wanted = dict.fromkeys(offsets[row] for row in rows)
         plain = _wrapped(
             section, facts, facts.attributes & ~CODEC_MASK, facts.record_count, facts.max_timestamp
         )
         out = bytearray()
         greatest = -1
         for record in records(plain):
-            delta = record.offset - facts.base_offset
-            if delta in wanted:
+            if record.offset in wanted:
                 greatest = max(greatest, record.timestamp)
-                append_record(out, record, record.timestamp - base, delta)
+                append_record(out, record, record.timestamp - base, record.offset - facts.base_offset)
         return _wrapped(
             compress(facts.attributes & CODEC_MASK, out), facts, facts.attributes | HORIZON_BIT, len(rows),
             facts.max_timestamp if by_append_time else greatest, base_timestamp=base,
@@ -232,7 +225,7 @@ class BatchFilter:
         if record.key is None:
             self.stats.invalid_messages += 1
             return False
-        at = self.map.get((record.key,))[0]
+        at = self.map.get((record.key,), len(record.key))[0]
         newest = at is None or record.offset >= at
         return newest and (record.value is not None or self.keep_legacy_tombstones)
 
@@ -273,11 +266,13 @@ def legacy_list(batch: memoryview, facts: BatchFacts) -> list[Record]:
 
 def _with_rows(section: bytes, table: RecordTable, rows: range | list[int], facts: BatchFacts) -> bytearray:
     """Fewer records, each of them byte for byte: the base offset and the base timestamp stay."""
-    starts = table.starts
-    kept = b"".join([section[starts[row] : starts[row + 1]] for row in rows])
+    ranges = table.ranges()
+    kept_ranges = [ranges[row] for row in rows]
+    kept = b"".join([section[begin:end] for begin, end in kept_ranges])
     greatest = facts.max_timestamp
     if not facts.attributes & LOG_APPEND_TIME_BIT:
-        greatest = wrap64(facts.base_timestamp + max(table.time_deltas(section, rows)))
+        farthest = max([time_delta(section, begin) for begin, _ in kept_ranges])
+        greatest = wrap64(facts.base_timestamp + farthest)
     return _wrapped(
         compress(facts.attributes & CODEC_MASK, kept), facts, facts.attributes, len(rows), greatest
     )

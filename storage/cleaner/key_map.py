@@ -6,7 +6,7 @@ which may lie inside a batch, and the next one goes on behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.files import FileSystem
@@ -65,8 +65,8 @@ class KeyMapBuilder:
         if facts.control:
             self._transactions.sees_useless_marker(facts, batch)
         elif not self._transactions.sees_aborted(facts) and facts.last_offset >= self._start:
-            keys, offsets = self._keys(batch, facts)
-            taken = self._map.put(keys, offsets) if keys else 0
+            keys, offsets, longest = self._keys(batch, facts)
+            taken = self._map.put(keys, offsets, longest) if keys else 0
             if taken < len(keys):
                 if taken:
                     self._raise_last(offsets[taken - 1])
@@ -75,25 +75,25 @@ class KeyMapBuilder:
             self._raise_last(facts.last_offset)
         return True
 
-    def _keys(self, batch: memoryview, facts: BatchFacts) -> tuple[list[bytes], list[int]]:
-        """Keys and offsets of the records from the start offset on that have a key."""
+    def _keys(self, batch: memoryview, facts: BatchFacts) -> tuple[list[bytes], Sequence[int], int]:
+        """Keys and offsets of the records from the start offset on that have a key; the longest key."""
         start = self._start
         if facts.magic < 2:
             some = [r for r in legacy_list(batch, facts) if r.key is not None and r.offset >= start]
-            return [r.key or b"" for r in some], [r.offset for r in some]
+            keys = [r.key or b"" for r in some]
+            return keys, [r.offset for r in some], max(map(len, keys), default=0)
         if not facts.record_count:
-            return [], []
+            return [], [], 0
         try:
             table = table_of(plain_section(batch, facts), facts)
         except SectionTooLarge:
-            return [], []
-        base = facts.base_offset
-        offsets = [base + delta for delta in table.deltas]
-        if base >= start and not table.null_keys:
-            return table.keys, offsets
+            return [], [], 0
+        offsets = table.offsets(facts.base_offset)
+        if facts.base_offset >= start and not table.null_keys:
+            return table.keys, offsets, table.longest_key
         no_key = dict.fromkeys(table.null_keys)
         rows = [row for row, offset in enumerate(offsets) if offset >= start and row not in no_key]
-        return [table.keys[row] for row in rows], [offsets[row] for row in rows]
+        return [table.keys[row] for row in rows], [offsets[row] for row in rows], table.longest_key
 
     def _raise_last(self, offset: int) -> None:
         if offset > self._map.last_offset:

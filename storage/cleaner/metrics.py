@@ -30,12 +30,12 @@ class CleaningStats:
         """For the log."""
         seconds = max(self.seconds, 1e-6)
         clean_seconds = max(self.seconds - self.map_seconds, 1e-6)
-        read = self.map_bytes + self.start_bytes
         saved = 100.0 * (1 - self.end_bytes / self.start_bytes) if self.start_bytes else 0.0
         fewer = 100.0 * (1 - self.end_messages / self.start_messages) if self.start_messages else 0.0
         return (
             f"Cleaned log {self.name} (dirty section [{self.first_dirty}, {self.end_offset})): "
-            f"{read / MIB:.1f} MB in {self.seconds:.1f} s ({read / MIB / seconds:.1f} MB/s); "
+            f"{self.start_bytes / MIB:.1f} MB in {self.seconds:.1f} s "
+            f"({self.start_bytes / MIB / seconds:.1f} MB/s); "
             f"indexed {self.map_bytes / MIB:.1f} MB in {self.map_seconds:.1f} s, "
             f"map {self.map_utilization:.1%} full; "
             f"rewrote {self.start_bytes / MIB:.1f} MB in {clean_seconds:.1f} s; "

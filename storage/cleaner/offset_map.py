@@ -11,7 +11,7 @@ hashed at once, so that the bound holds for them as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from struct import Struct
 
 ENTRY_BYTES = 160  # in the dictionary, without the key: objects, slot, room to grow
@@ -74,10 +74,11 @@ class OffsetMap:
     def is_compact(self) -> bool:
         return self._plain is None
 
-    def put(self, keys: Sequence[bytes], offsets: Sequence[int]) -> int:
+    def put(self, keys: Sequence[bytes], offsets: Sequence[int], longest: int) -> int:
         """Note that each key was written at its offset, which is above all noted before; how many were taken.
 
-        Fewer than there are if the map ran full: as in Kafka, then not even a known key is taken.
+        Fewer than there are if the map ran full: as in Kafka, then not even a known key is taken. `longest`
+        is the length of the longest key, here and in `get`.
         """
         room = self.capacity - len(self)
         if room <= 0:
@@ -88,7 +89,6 @@ class OffsetMap:
             return self._put_singly(keys, offsets)
         plain = self._plain
         before = len(plain)
-        longest = max(map(len, keys), default=0)
         if longest > LONG_KEY_BYTES:
             keys = [_shortened(key) for key in keys]
             longest = LONG_KEY_BYTES + 17
@@ -98,18 +98,18 @@ class OffsetMap:
             self._compact()
         return len(keys)
 
-    def get(self, keys: Sequence[bytes]) -> list[int | None]:
+    def get(self, keys: Sequence[bytes], longest: int) -> list[int | None]:
         """The newest offset of each key; None for one that is not here."""
         plain = self._plain
         if plain is None:
             return self._get_compact(keys)
-        if max(map(len, keys), default=0) > LONG_KEY_BYTES:
+        if longest > LONG_KEY_BYTES:
             keys = [_shortened(key) for key in keys]
         return list(map(plain.get, keys))
 
     def _put_singly(self, keys: Sequence[bytes], offsets: Sequence[int]) -> int:
         for taken, (key, offset) in enumerate(zip(keys, offsets, strict=True)):
-            if not self.put((key,), (offset,)):
+            if not self.put((key,), (offset,), len(key)):
                 return taken
         return len(keys)
 
@@ -148,14 +148,13 @@ class OffsetMap:
         return len(keys)
 
     def _get_compact(self, keys: Sequence[bytes]) -> list[int | None]:
-        return list(self._compact_offsets(keys))
-
-    def _compact_offsets(self, keys: Sequence[bytes]) -> Iterator[int | None]:
         buckets, mask, read = self._buckets, self._mask, _OFFSET.unpack_from
+        found: list[int | None] = []
         for key in keys:
             digest = _HASH(hash(key), hash(key + b"\1"))
             bucket = buckets[hash(digest) & mask]
             at = bucket.find(digest)
             while at % _SLOT and at > 0:
                 at = bucket.find(digest, at + 1)
-            yield read(bucket, at + 16)[0] if at >= 0 else None
+            found.append(read(bucket, at + 16)[0] if at >= 0 else None)
+        return found

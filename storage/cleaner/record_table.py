@@ -1,21 +1,24 @@
 """The records of one batch as columns: what the cleaner wants to know of them, and where each one lies.
 
 Most batches hold runs of records of one shape, which lie like the rows of a table: their length bytes are
-compared column by column in C, and the keys cut out at fixed distances. Anything else is read record by
-record. Values are never touched. The bytes were checked when they were produced; what does not parse all the
-same raises BadSection.
+compared column by column in C, and the keys of a run are cut out by one `unpack`. Anything else is read
+record by record. Values are never touched. The bytes were checked when they were produced; what does not
+parse all the same raises BadSection. Measured: 15 records of 1 KiB 4 us, 126 of 100 bytes 12 us.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from struct import Struct
 
+from protocol.records.columns import in_sequence
 from protocol.records.varints import BadVarint, read_varint, read_varlong
 
 _LEAST_RUN = 4
+_MOST_RUN = 1024
 _MOST_WAIT = 64
-_ONE_BYTE_DELTAS = bytes(range(0, 128, 2))
 _HIGH_BYTES = bytes(range(128, 256))
 
 
@@ -25,37 +28,51 @@ class BadSection(ValueError):
 
 @dataclass(slots=True)
 class RecordTable:
-    """Row i is record i. `starts` has one more entry: the end of the section.
+    """Row i is record i. A null key stands as b"" and in `null_keys`; that and `null_values` are rows.
 
-    `deltas` are offsets relative to the batch's base offset. `null_values` and `null_keys` are row numbers.
+    `pieces`: runs of records of one size, as first row, position, size, number. `longest_key` in bytes.
+    `deltas`: offsets relative to the batch's base offset, None if they are the row numbers.
     """
 
-    keys: list[bytes]
-    deltas: list[int]
-    starts: list[int]
-    null_values: list[int]
-    null_keys: list[int]
+    keys: list[bytes] = field(default_factory=list)
+    pieces: list[tuple[int, int, int, int]] = field(default_factory=list)
+    null_values: list[int] = field(default_factory=list)
+    null_keys: list[int] = field(default_factory=list)
+    deltas: list[int] | None = None
+    longest_key: int = 0
 
-    def time_deltas(self, section: bytes, rows: Sequence[int]) -> list[int]:
-        """The time deltas of these records."""
-        found = []
-        for row in rows:
-            at = self.starts[row]
-            while section[at] > 127:
-                at += 1
-            at += 2  # past the length and the record's attributes
-            byte = section[at]
-            if byte < 128:
-                found.append((byte >> 1) ^ -(byte & 1))
+    def offsets(self, base_offset: int) -> Sequence[int]:
+        """Of all records, absolute."""
+        if self.deltas is None:
+            return range(base_offset, base_offset + len(self.keys))
+        return [base_offset + delta for delta in self.deltas]
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """From where to where each record lies in the section."""
+        found: list[tuple[int, int]] = []
+        for _, at, size, count in self.pieces:
+            if count == 1:
+                found.append((at, at + size))
             else:
-                found.append(read_varlong(section, at, len(section))[0])
+                stop = at + size * count
+                found += zip(range(at, stop, size), range(at + size, stop + 1, size), strict=True)
         return found
 
 
+def time_delta(section: bytes, at: int) -> int:
+    """That of the record at `at`."""
+    while section[at] > 127:
+        at += 1
+    at += 2  # past the length and the record's attributes
+    byte = section[at]
+    if byte < 128:
+        return (byte >> 1) ^ -(byte & 1)
+    return read_varlong(section, at, len(section))[0]
+
+
 def read_table(section: bytes, count: int) -> RecordTable:
-    """Take a plain records section apart. A null key stands as b"" and in `null_keys`."""
-    table = RecordTable([], [], [], [], [])
-    keys, deltas, starts = table.keys, table.deltas, table.starts
+    """Take a plain records section apart."""
+    table = RecordTable()
     at, end, row = 0, len(section), 0
     wait = failures = 0
     try:
@@ -73,45 +90,62 @@ def read_table(section: bytes, count: int) -> RecordTable:
             delta, key_at = _varint(section, delta_at, at)
             key_size, key_begin = _varint(section, key_at, at)
             value_at = key_begin + key_size if key_size > 0 else key_begin
-            value_byte = section[value_at]
-            starts.append(begin)
-            deltas.append(delta)
-            if key_size >= 0:
-                keys.append(section[key_begin : key_begin + key_size])
-            else:
-                keys.append(b"")
-                table.null_keys.append(row)
-            if value_byte & 1 and _varint(section, value_at, at)[0] < 0:
-                table.null_values.append(row)
             if value_at >= at:
                 raise BadSection(f"the key of record {row} leaves it")
-            row += 1
+            odd_value = section[value_at] & 1 and _varint(section, value_at, at)[0] < 0
+            run = 1
             if wait:
                 wait -= 1
-            elif count - row >= _LEAST_RUN and key_size >= 0 and not value_byte & 1:
-                run = _run(
-                    section, begin, at - begin, min(count - row, (end - at) // (at - begin)), delta,
-                    (time_at, delta_at, key_at, key_begin, value_at),
-                )  # fmt: skip
-                if run:
-                    stride = at - begin
-                    stop = at + run * stride
-                    first_key = key_begin + stride
-                    keys += [section[p : p + key_size] for p in range(first_key, stop, stride)]
-                    deltas += range(delta + 1, delta + 1 + run)
-                    starts += range(at, stop, stride)
-                    row += run
-                    at = stop
-                    failures = 0
-                else:
-                    failures = min(2 * failures + 1, _MOST_WAIT)
-                    wait = failures
+            elif count - row > _LEAST_RUN and key_size >= 0 and not odd_value:
+                places = (time_at, delta_at, key_at, key_begin, value_at)
+                run += _run(section, begin, at - begin, min(count - row, (end - begin) // (at - begin)) - 1,
+                            delta, places)  # fmt: skip
+                wait = failures = min(2 * failures + 1, _MOST_WAIT) if run == 1 else 0
+            _add(table, section, row, begin, at - begin, run, delta, (key_begin, key_size))
+            if odd_value:
+                table.null_values.append(row)
+            row += run
+            at = begin + run * (at - begin)
     except (IndexError, BadVarint) as error:
         raise BadSection(f"record {row}: {error}") from error
     if at != end:
         raise BadSection(f"{end - at} bytes are left over behind {count} records")
-    starts.append(end)
     return table
+
+
+def _add(
+    table: RecordTable,
+    section: bytes,
+    row: int,
+    begin: int,
+    size: int,
+    run: int,
+    delta: int,
+    key: tuple[int, int],
+) -> None:
+    """Take `run` records of one size over, the first of which begins at `begin`."""
+    key_begin, key_size = key
+    keys = table.keys
+    if key_size < 0:
+        table.null_keys.append(row)
+        keys.append(b"")
+    elif run == 1:
+        keys.append(section[key_begin : key_begin + key_size])
+    else:
+        keys += _keys(key_size, size - key_size, run).unpack_from(section, key_begin)
+    if key_size > table.longest_key:
+        table.longest_key = key_size
+    table.pieces.append((row, begin, size, run))
+    if table.deltas is not None:
+        table.deltas += range(delta, delta + run)
+    elif delta != row:
+        table.deltas = [*range(row), *range(delta, delta + run)]
+
+
+@lru_cache(maxsize=128)
+def _keys(size: int, gap: int, count: int) -> Struct:
+    """So many keys, with so many bytes between each two."""
+    return Struct(f"{size}s{gap}x" * (count - 1) + f"{size}s")
 
 
 def _varint(buf: bytes, at: int, end: int) -> tuple[int, int]:
@@ -126,38 +160,26 @@ def _varint(buf: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def _run(
-    buf: bytes, begin: int, stride: int, count: int, delta: int, places: tuple[int, int, int, int, int]
+    buf: bytes, begin: int, size: int, count: int, delta: int, places: tuple[int, int, int, int, int]
 ) -> int:
     """How many of the `count` records behind the one at `begin` look like it.
 
     `places`: where its time delta, offset delta, key length, key and value length are.
     """
     time_at, delta_at, key_at, key_begin, value_at = places
-    if delta < 0 or delta > 8190:
-        return 0
-    delta_width = key_at - delta_at
-    count = min(count, (63 if delta_width == 1 else 8191) - delta)
-    if count < _LEAST_RUN or delta_width > 2:
+    count = min(count, _MOST_RUN)
+    if count < _LEAST_RUN:
         return 0
     for place in (*range(begin, time_at - 1), *range(key_at, key_begin), value_at):
-        column, same = buf[place + stride : place + count * stride + 1 : stride], buf[place : place + 1]
+        column, same = buf[place + size : place + count * size + 1 : size], buf[place : place + 1]
         if column != same * count:
             count -= len(column.lstrip(same))
             if count < _LEAST_RUN:
                 return 0
-    span = count * stride
     last = delta_at - 1
     for place in range(time_at, last):  # bytes of the time delta that others follow
-        if buf[place + stride : place + span + 1 : stride].translate(None, _HIGH_BYTES):
+        if buf[place + size : place + count * size + 1 : size].translate(None, _HIGH_BYTES):
             return 0
-    if not buf[last + stride : last + span + 1 : stride].isascii():
+    if not buf[last + size : last + count * size + 1 : size].isascii():
         return 0
-    column = buf[delta_at + stride : delta_at + span + 1 : stride]
-    if delta_width == 1:
-        expected = _ONE_BYTE_DELTAS[delta + 1 : delta + 1 + count]
-        return count if column == expected else 0
-    wanted = range(2 * (delta + 1), 2 * (delta + 1 + count), 2)
-    if column != bytes([raw & 127 | 128 for raw in wanted]):
-        return 0
-    high = buf[delta_at + 1 + stride : delta_at + 1 + span + 1 : stride]
-    return count if high == bytes([raw >> 7 for raw in wanted]) else 0
+    return in_sequence(buf, delta_at + size, size, key_at - delta_at, delta + 1, count) if delta >= 0 else 0
