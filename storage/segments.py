@@ -10,13 +10,19 @@ from storage.segment import Segment
 
 
 class Segments:
-    """An ordered map from base offset to segment."""
+    """An ordered map from base offset to segment.
 
-    __slots__ = ("_bases", "_items")
+    `changes` counts what was added and removed, and `swapping` is set while segments are replaced: whoever
+    searches on another thread can tell that it has to look again.
+    """
+
+    __slots__ = ("_bases", "_items", "changes", "swapping")
 
     def __init__(self) -> None:
         self._bases: list[int] = []
         self._items: list[Segment] = []
+        self.changes = 0
+        self.swapping = False
 
     def __len__(self) -> int:
         return len(self._items)
@@ -40,12 +46,14 @@ class Segments:
         at = bisect_left(self._bases, segment.base_offset)
         if at < len(self._bases) and self._bases[at] == segment.base_offset:
             raise ValueError(f"{segment.directory} has a segment at {segment.base_offset} already")
+        self.changes += 1
         self._bases.insert(at, segment.base_offset)
         self._items.insert(at, segment)
 
     def remove(self, segment: Segment) -> None:
         at = bisect_left(self._bases, segment.base_offset)
         assert self._items[at] is segment
+        self.changes += 1
         del self._bases[at], self._items[at]
 
     def floor(self, offset: int) -> Segment | None:

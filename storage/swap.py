@@ -34,11 +34,15 @@ def swap_in(local: LocalLog, base_offset: int, old: list[Segment], now_ms: int) 
     for suffix in suffixes:
         files.rename(stem + suffix + names.CLEANED, stem + suffix + names.SWAP)
     created = old[-1].created_ms
-    local.set_aside(old, now_ms)
-    for suffix in suffixes:
-        files.rename(stem + suffix + names.SWAP, stem + suffix)
-    segment = Segment(files, local.directory, base_offset, now_ms=created)
-    local.segments.add(segment)
+    local.segments.swapping = True
+    try:
+        local.set_aside(old, now_ms)
+        for suffix in suffixes:
+            files.rename(stem + suffix + names.SWAP, stem + suffix)
+        segment = Segment(files, local.directory, base_offset, now_ms=created)
+        local.segments.add(segment)
+    finally:
+        local.segments.swapping = False
     _set_snapshots_aside(local, old, now_ms)
     return segment
 

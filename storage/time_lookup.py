@@ -6,8 +6,8 @@ search down to one batch, whose records are then read one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from protocol.errors import InvalidRecords
 from protocol.records.batch import Record, records
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from storage.segment import Segment
 
 LATEST, EARLIEST = -1, -2
+_T = TypeVar("_T")
 
 
 class TimedOffset(NamedTuple):
@@ -30,8 +31,27 @@ class TimedOffset(NamedTuple):
     leader_epoch: int
 
 
+def _steady(log: PartitionLog, search: Callable[[], _T]) -> _T:
+    """What a search finds while no segment comes or goes: on another thread it must not see half a swap."""
+    segments = log.local.segments
+    while True:
+        before = segments.changes
+        try:
+            found = search()
+        except (OSError, ValueError):
+            if segments.changes == before and not segments.swapping:
+                raise
+            continue
+        if segments.changes == before and not segments.swapping:
+            return found
+
+
 def offset_for_timestamp(log: PartitionLog, timestamp: int, upto: int) -> TimedOffset | None:
     """The first readable record with a timestamp not below the asked one, if it lies below offset `upto`."""
+    return _steady(log, lambda: _offset_for_timestamp(log, timestamp, upto))
+
+
+def _offset_for_timestamp(log: PartitionLog, timestamp: int, upto: int) -> TimedOffset | None:
     for segment in log.local.segments.from_offset(log.start_offset):
         if segment.size and segment.largest_timestamp >= timestamp:
             found = _first_at(segment, timestamp, log.start_offset)
@@ -54,6 +74,10 @@ def _first_at(segment: Segment, timestamp: int, start_offset: int) -> TimedOffse
 
 def max_timestamp_offset(log: PartitionLog, upto: int) -> TimedOffset | None:
     """The first readable record that has the greatest timestamp, if it lies below offset `upto`."""
+    return _steady(log, lambda: _max_timestamp_offset(log, upto))
+
+
+def _max_timestamp_offset(log: PartitionLog, upto: int) -> TimedOffset | None:
     segments = [s for s in log.local.segments.from_offset(log.start_offset) if s.size]
     best: TimedOffset | None = None
     for segment in sorted(segments, key=lambda s: s.max_timestamp, reverse=True):
@@ -109,6 +133,10 @@ def start_offsets_before(log: PartitionLog, timestamp: int, count: int, now_ms: 
     before it. The end of the log stands for one more, written now, if the last segment has records. LATEST
     takes all, EARLIEST the oldest. An offset may come twice after DeleteRecords, as in Kafka.
     """
+    return _steady(log, lambda: _start_offsets_before(log, timestamp, count, now_ms))
+
+
+def _start_offsets_before(log: PartitionLog, timestamp: int, count: int, now_ms: int) -> list[int]:
     segments = list(log.local.segments)
     offsets = [max(segment.base_offset, log.start_offset) for segment in segments]
     if log.active.size:
