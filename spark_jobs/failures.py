@@ -91,6 +91,10 @@ KNOWN: list[tuple[re.Pattern[str], str]] = [
             "--no-record-at-time latest to begin at the end there.",
         ),
         (
+            r"LinesGone: (file [^\n]*)",
+            "{0}. To go on without them: --no-fail-on-data-loss.",
+        ),
+        (
             r"RecordTooLargeException: (.*)",
             "the broker takes no record of this size: {0} Raise max.message.bytes of the topic, and "
             "max.request.size by --kafka-option for what the producer sends.",

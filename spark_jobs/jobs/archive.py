@@ -28,7 +28,7 @@ from spark_jobs.kafka import Kafka, Source, read_batch, read_stream
 from spark_jobs.options import Stream, kafka_options, launch_options, optional_stream_options, range_options
 from spark_jobs.progress import Progress
 from spark_jobs.running import Stopping, run_query
-from spark_jobs.session import Launch, build_session
+from spark_jobs.session import Launch, build_session, stop
 from spark_jobs.sinks.storage import storage_of
 
 METADATA = "_spark_metadata"
@@ -186,4 +186,4 @@ def command(
         else:
             run(spark, kafka, source, folder, stream, shape, stopping)
     finally:
-        spark.stop()
+        stop(spark)
