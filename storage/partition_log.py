@@ -440,14 +440,14 @@ class PartitionLog:
         try:
             if self.end_offset != self.clean_end:
                 self.active.add_final_time_entry()
-                if self.end_offset > self.local.segments.first.base_offset:
-                    # Even if all records are synced: the final time entries of what was sealed are not.
-                    FlushJob(self, self.end_offset + 1).run()
-                else:  # empty: but Kafka recovers a segment that has no index file
-                    self.active.write_indexes()
                 producers = self.producers
                 producers.map_end_offset = self.end_offset
-                producers.take_snapshot(sync=True)
+                snapshot = producers.take_snapshot()
+                if self.end_offset > self.local.segments.first.base_offset:
+                    # Even if all records are synced: the final time entries of what was sealed are not.
+                    FlushJob(self, self.end_offset + 1, snapshot).run()
+                else:  # empty: but Kafka recovers a segment that has no index file
+                    self.active.write_indexes()
                 self.local.mark_flushed(self.end_offset, self.local.names_made)
         except OSError as error:
             self.directory.fail(error)

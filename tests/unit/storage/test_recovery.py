@@ -181,7 +181,8 @@ def test_damage_below_the_recovery_point_costs_only_what_is_damaged(caplog):
 
 
 def test_batches_that_are_damaged_below_the_recovery_point_do_not_end_the_start():
-    files = filled(close=True)
+    files = filled()
+    files.write_atomic("/logs/recovery-point-offset-checkpoint", b"0\n1\nt 0 10\n")
     files.open(path(0, ".log")).write_at(ONE, bytes(ONE))
     for name in files.list_dir(DIR):
         if name.endswith(".snapshot"):
