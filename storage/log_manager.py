@@ -204,6 +204,12 @@ class LogManager:
     def online_dirs(self) -> list[LogDir]:
         return [directory for directory in self.dirs if not directory.offline]
 
+    @property
+    def shared_with_kafka(self) -> bool:
+        """Whether a directory holds the metadata of an Apache Kafka node, which may want it back."""
+        name = names.partition_dir(names.METADATA_TOPIC, 0)
+        return any(self._files.is_dir(directory.path_of(name)) for directory in self.online_dirs())
+
     # --- creating and deleting ------------------------------------------------------------------------------
 
     def get_or_create(

@@ -98,12 +98,14 @@ class Controller:
         unclean: bool,
         lost: Callable[[str, int], bool] = lambda topic, index: False,
         on_disk: Iterable[adoption.LogOnDisk] = (),
+        shared: bool = False,
     ) -> ClusterImage:
         """Take over: make the roots of the tree, register this broker, load, repair, publish the first image.
 
         `unclean` says that the last stop of this node was not clean, `lost(topic, index)` that a partition
         has no log any more. `on_disk` are the logs that the log manager found; it is consumed, and they are
-        adopted, only when the store is new (a store without topics may be one whose topics were deleted).
+        adopted, only when the store is new (a store without topics may be one whose topics were deleted), or
+        when the directories are `shared` with Apache Kafka, which may have created topics since.
         Raises StoreError and BadPayload: a node that cannot read its metadata must not start.
         """
 
@@ -113,8 +115,8 @@ class Controller:
             writes = missing_roots(nodes)
             writes.append(Create(paths.broker(me), self._registration(rack, endpoints), ephemeral=True))
             writes.append(write_of_controller_epoch(nodes, epoch))
-            if paths.CONTROLLER_EPOCH not in nodes:
-                writes += self._adopt(on_disk, epoch)
+            if shared or paths.CONTROLLER_EPOCH not in nodes:
+                writes += self._adopt((log for log in on_disk if paths.topic(log.topic) not in nodes), epoch)
             await self._store.multi(writes)
             image = load_image(await self._store.subtree("/"), me, epoch)
             changed, operations = epochs.complete_and_raise(

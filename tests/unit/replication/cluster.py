@@ -69,9 +69,11 @@ class Broker:
             cleanup_policy=(overrides.get("good.cleanup.policy", "delete"),),
         )
 
-    async def start(self, unclean=False, on_disk=(), rack=None):
+    async def start(self, unclean=False, on_disk=(), rack=None, shared=False):
         await self.store.open()
-        return await self.controller.start(rack=rack, endpoints=ENDPOINTS, unclean=unclean, on_disk=on_disk)
+        return await self.controller.start(
+            rack=rack, endpoints=ENDPOINTS, unclean=unclean, on_disk=on_disk, shared=shared
+        )
 
     async def create(self, name, partitions=1, **configs):
         given = tuple((key.replace("_", "."), str(value)) for key, value in configs.items())

@@ -399,3 +399,14 @@ def test_a_log_start_that_could_not_be_written_is_written_later():
     manager.persist_log_starts()
     assert not log.directory.starts_moved
     assert log.directory.offsets("log-start-offset-checkpoint") == {("t", 0): 2}
+
+
+def test_a_directory_with_kafkas_metadata_is_shared():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    assert not manager.shared_with_kafka
+    files.make_dirs("/logs/__cluster_metadata-0")
+    assert manager.shared_with_kafka
+    manager.close()
+    assert "__cluster_metadata-0" in files.list_dir("/logs")
+    assert len(open_manager(files)) == 0

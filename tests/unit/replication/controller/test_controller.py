@@ -257,6 +257,25 @@ def test_an_empty_store_adopts_what_lies_in_the_log_directories():
     asyncio.run(main())
 
 
+def test_topics_that_kafka_created_in_a_shared_directory_are_adopted_beside_the_known_ones():
+    async def main():
+        first = Broker()
+        await first.start()
+        created = await first.create("known", 2)
+        await first.store.close()
+        second = Broker(first.files.crash(), first.tree)
+        on_disk = [LogOnDisk("known", 0, bytes([9]) * 16, 7), LogOnDisk("new", 0, bytes([8]) * 16, 3)]
+        image = await second.start(on_disk=on_disk, shared=True)
+        assert {name: topic.topic_id for name, topic in image.topics.items()} == {
+            "known": created.topic_id,
+            "new": bytes([8]) * 16,
+        }
+        assert image.topics["new"].partitions[0].leader_epoch == 4
+        await assert_store_and_image_agree(second)
+
+    asyncio.run(main())
+
+
 def test_a_store_whose_topics_were_deleted_adopts_nothing():
     async def main():
         first = Broker()
