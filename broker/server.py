@@ -160,8 +160,10 @@ class Broker:
                 )
                 for each in self.logs
             ),
+            shared=self.logs.shared_with_kafka,
         )
-        replicas.set_strays_aside()
+        if not self.logs.shared_with_kafka:  # there they may be of topics that Kafka knows
+            replicas.set_strays_aside()
         self._stalls.start()
         for coordinator in (self._groups, self._share_state):
             if coordinator is not None:
