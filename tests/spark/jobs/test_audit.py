@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import threading
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +13,14 @@ import pytest
 
 from spark_jobs.audit.run import Audit, FilesPart, TopicPart, run
 from spark_jobs.audit.sides import Compared
+from spark_jobs.failures import JobFailed
+from spark_jobs.jobs.archive import run_batch
+from spark_jobs.jobs.audit import Output, perform
+from spark_jobs.kafka import Kafka, Source
 from tests.clients.datasets import flights
 from tests.spark.topics import Record, delete_records, fresh, write
 from tests.support.ottla_process import OttlaProcess
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -205,3 +212,76 @@ def test_files_of_lines_hold_what_the_topic_holds(
     assert report.check("lost").examples[0].left.endswith("/1.log@700")
     assert lost.value == files[1][700]
     assert [each.records for each in report.left.partitions] == [1000, 1500, 500]
+
+
+def test_an_archive_is_compared_place_by_place(
+    spark: SparkSession, broker: OttlaProcess, left: str, records: list[Record], tmp_path: Path
+) -> None:
+    from pyspark.sql import functions as f
+
+    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    run_batch(spark, Kafka(broker.bootstrap_servers), Source((left,)), str(whole))
+    topic = TopicPart(left, broker.bootstrap_servers)
+    by_place = Compared(match="place")
+    report = run(spark, Audit(topic, FilesPart(str(whole)), by_place))
+    assert report.ok
+    assert report.equal
+    assert [each.records for each in report.right.partitions] == [
+        each.records for each in report.left.partitions
+    ]
+    rows = spark.read.parquet(str(whole))
+    place = f.concat_ws("@", "partition", "offset")
+    value = f.when(place == "1@33", f.lit(b"another")).otherwise(f.col("value"))
+    kept = rows.filter(place != "0@17").withColumn("value", value)
+    kept.union(rows.filter(place == "2@5")).coalesce(1).write.parquet(str(damaged))
+    report = run(spark, Audit(topic, FilesPart(str(damaged)), by_place))
+    assert counts(report) == {"lost": 1, "changed": 1, "repeated": 1}
+    found = {check.name: check.examples[0] for check in report.checks if check.count}
+    at = dict(zip(places(records), records, strict=True))
+    assert (found["lost"].key, found["lost"].left) == (at["0@17"].key.decode(), "0@17")
+    assert (found["changed"].left, found["changed"].right) == ("1@33", "1@33")
+    assert (found["repeated"].key, found["repeated"].right) == (at["2@5"].key.decode(), "2@5")
+
+
+def test_watching_a_copy_draws_its_lag_and_then_compares(
+    spark: SparkSession,
+    broker: OttlaProcess,
+    left: str,
+    records: list[Record],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    right = fresh(broker, PARTITIONS, stem="audit-right")
+    write(broker, right, records[:1000])
+    file, picture = tmp_path / "watch.jsonl", tmp_path / "watch.png"
+
+    def write_the_rest() -> None:
+        wait_until(lambda: file.exists() and file.read_text().count("\n") >= 2, "two looks")
+        write(broker, right, records[1000:])
+
+    writer = threading.Thread(target=write_the_rest)
+    writer.start()
+    sides = (TopicPart(topic, broker.bootstrap_servers) for topic in (left, right))
+    output = Output(Path("-"), picture, watch_s=0.2, watch_file=file)
+    report = perform(spark, Audit(*sides), output)
+    writer.join()
+    assert report.ok
+    assert json.loads(capsys.readouterr().out)["ok"] is True
+    lags = [json.loads(line)["lag"] for line in file.read_text().splitlines()]
+    assert lags[:2] == [COUNT - 1000, COUNT - 1000]
+    assert lags[-1] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_range_that_is_gone_is_refused(spark: SparkSession, broker: OttlaProcess, left: str) -> None:
+    topic = fresh(broker, 1, stem="audit-range")
+    write(broker, topic, [Record(0, b"%d" % number) for number in range(10)])
+    part = TopicPart(topic, broker.bootstrap_servers, starting={0: 3}, ending={0: 7})
+    report = run(spark, Audit(part, part))
+    assert report.ok
+    assert [(each.records, each.first, each.last) for each in report.left.partitions] == [(4, 3, 6)]
+    delete_records(broker, topic, {0: 5})
+    with pytest.raises(JobFailed, match=f"topic {topic}, partition 0: offset 3 is not among .* 5 to 10"):
+        run(spark, Audit(part, part))
+    with pytest.raises(JobFailed, match="topic nowhere does not exist"):
+        audit(spark, broker, left, "nowhere")

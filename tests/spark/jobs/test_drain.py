@@ -246,20 +246,20 @@ def test_killed_in_a_batch_and_started_again_loses_nothing_and_repeats_what_audi
 ) -> None:
     records = [
         Record(zlib.crc32(row.key or b"") % PARTITIONS, row.value, row.timestamp_ms, row.key)
-        for row in itertools.islice(flights(), 40_000)
+        for row in itertools.islice(flights(), 20_000)
     ]
-    source, batch_size = fresh(broker, PARTITIONS, stem="drain-killed"), 20_000
+    source, batch_size = fresh(broker, PARTITIONS, stem="drain-killed"), 10_000
     write(broker, source, records)
     target, checkpoint = f"{source}-wide", tmp_path / "checkpoint"
     progress_file = tmp_path / "progress.jsonl"
     with JobProcess(
         *("drain", "--bootstrap", broker.bootstrap_servers, "--topic", source, "--to", target),
-        *("--checkpoint", checkpoint, "--max-offsets-per-trigger", batch_size),
+        *("--partitions", 5, "--checkpoint", checkpoint, "--max-offsets-per-trigger", batch_size),
         *("--progress-file", progress_file, "--jars", spark_kafka_jars()),
     ) as job:
         wait_until(lambda: held(broker, target) > batch_size, "the second batch", 90)
         job.kill()
-        assert "batch 0: 20,000 records" in job.output()
+        assert "batch 0: 10,000 records" in job.output()
     assert sorted(path.name for path in (checkpoint / "commits").glob("[0-9]*")) == ["0"]
     again = drain(broker, source, target, checkpoint, max_offsets=batch_size)
     again.stream.progress_file = progress_file
@@ -282,7 +282,7 @@ def test_killed_in_a_batch_and_started_again_loses_nothing_and_repeats_what_audi
     counts = {name: check["count"] for name, check in report["checks"].items() if check["count"]}
     assert counts == {"repeated": repeated}
     assert f"repeated   {repeated:>12,}  FAILED" in said
-    assert (report["left"]["records"], report["right"]["records"]) == (40_000, 40_000 + repeated)
+    assert (report["left"]["records"], report["right"]["records"]) == (20_000, 20_000 + repeated)
     by_partition = Counter(str(row["partition"]) for row in repeats(rows))
     assert report["checks"]["repeated"]["partitions"] == dict(by_partition)
     assert (tmp_path / "drain.svg").read_text().count("<path") > 2
