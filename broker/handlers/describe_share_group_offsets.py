@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from broker.context import BrokerContext
 from broker.handlers.later import Later
+from broker.handlers.paced import paced
 from broker.handlers.request import Request
 from broker.handlers.share_groups import share_requests
 from coordinator.result import CoordinatorError
@@ -53,9 +54,10 @@ def handle(ctx: BrokerContext, request: Request[m.DescribeShareGroupOffsetsReque
         if not left:
             later.give(response)
 
-    for each, group in zip(asked, response.groups, strict=True):
-        _describe(ctx, requests, each, group, done)
-    return later.now_or_later()
+    def describe(at: int) -> None:
+        _describe(ctx, requests, asked[at], response.groups[at], done)
+
+    return paced(range(left), describe, later.now_or_later)
 
 
 def _describe(

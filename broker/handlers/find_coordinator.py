@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from broker.context import BrokerContext
 from broker.coordinators import CoordinatorLife
+from broker.handlers.paced import paced
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -38,12 +39,15 @@ _Found = m.FindCoordinatorResponse.Coordinator
 def handle(
     ctx: BrokerContext, request: Request[m.FindCoordinatorRequest]
 ) -> m.FindCoordinatorResponse | Coroutine[Any, Any, m.FindCoordinatorResponse]:
-    """The answer; a coroutine where the topic has to be made first."""
+    """The answer; a coroutine where the topic has to be made first, or where many keys are asked for."""
     body = request.body
     keys = body.coordinator_keys if request.version >= BATCHED_FROM else [body.key]
     coordinators = _coordinators(ctx, body.key_type, request.version)
-    needed = [key for key in keys if _hashed(body.key_type, key) is not None]
-    if coordinators is not None and needed and not coordinators.has_topic():
+    if (
+        coordinators is not None
+        and not coordinators.has_topic()
+        and any(_hashed(body.key_type, key) is not None for key in keys)
+    ):
         return _create_and_answer(ctx, coordinators, request, keys)
     return _answer(ctx, coordinators, request, keys)
 
@@ -80,7 +84,8 @@ async def _create_and_answer(
     keys: list[str],
 ) -> m.FindCoordinatorResponse:
     await coordinators.create_topic()
-    return _answer(ctx, coordinators, request, keys)
+    answer = _answer(ctx, coordinators, request, keys)
+    return await answer if isinstance(answer, Coroutine) else answer
 
 
 def _answer(
@@ -88,13 +93,24 @@ def _answer(
     coordinators: CoordinatorLife[Any] | None,
     request: Request[m.FindCoordinatorRequest],
     keys: list[str],
-) -> m.FindCoordinatorResponse:
-    version, kind = request.version, request.body.key_type
-    if coordinators is not None:
-        found = [_find(ctx, coordinators, kind, key, request.listener_name) for key in keys]
-    else:
-        error, message = _refusal(kind)
-        found = [_nowhere(key, error, message) for key in keys]
+) -> m.FindCoordinatorResponse | Coroutine[Any, Any, m.FindCoordinatorResponse]:
+    """A coroutine where there are many keys."""
+    kind = request.body.key_type
+    found: list[_Found] = []
+
+    def find(key: str) -> None:
+        if coordinators is not None:
+            found.append(_find(ctx, coordinators, kind, key, request.listener_name))
+        else:
+            found.append(_nowhere(key, *_refusal(kind)))
+
+    answer: m.FindCoordinatorResponse | Coroutine[Any, Any, m.FindCoordinatorResponse] = paced(
+        keys, find, lambda: _response(found, request.version)
+    )
+    return answer
+
+
+def _response(found: list[_Found], version: int) -> m.FindCoordinatorResponse:
     if version >= BATCHED_FROM:
         return m.FindCoordinatorResponse(coordinators=found)
     [one] = found

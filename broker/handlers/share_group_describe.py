@@ -6,7 +6,10 @@ when they are asked for.
 
 from __future__ import annotations
 
+from typing import Any
+
 from broker.context import BrokerContext
+from broker.handlers.paced import paced
 from broker.handlers.repeats import bounded
 from broker.handlers.request import Request
 from broker.handlers.share_groups import share_requests
@@ -16,11 +19,12 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 
 
-def handle(ctx: BrokerContext, request: Request[m.ShareGroupDescribeRequest]) -> m.ShareGroupDescribeResponse:
+def handle(ctx: BrokerContext, request: Request[m.ShareGroupDescribeRequest]) -> Any:
     """The groups in the order of the request; repeated ones to a bound."""
     requests = share_requests(ctx)
     response = m.ShareGroupDescribeResponse()
-    for group_id in bounded(request.body.group_ids):
+
+    def tell(group_id: str) -> None:
         if requests is None:
             group = described_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, None)
         else:
@@ -28,4 +32,5 @@ def handle(ctx: BrokerContext, request: Request[m.ShareGroupDescribeRequest]) ->
         if request.body.include_authorized_operations and group.error_code == ErrorCode.NONE:
             group.authorized_operations = GROUP_OPERATIONS
         response.groups.append(group)
-    return response
+
+    return paced(bounded(request.body.group_ids), tell, lambda: response)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from broker.handlers.later import Later
+from broker.handlers.paced import paced
 from coordinator.share.manager import Done
 from coordinator.share.records import ShareKey
 from coordinator.share.shard import Answer
@@ -59,13 +60,13 @@ def gather(
 
         return take
 
-    for topic in topics:
-        for each in topic.partitions:
-            results.setdefault(topic.topic_id, {})[each.partition] = None
-            ask(
-                ShareKey(group_id, topic.topic_id, each.partition),
-                each,
-                taker(topic.topic_id, each.partition),
-            )
-    one_less()
-    return later.now_or_later()
+    def start(topic_id: bytes, each: Any) -> None:
+        results.setdefault(topic_id, {})[each.partition] = None
+        ask(ShareKey(group_id, topic_id, each.partition), each, taker(topic_id, each.partition))
+
+    def started() -> Any:
+        one_less()
+        return later.now_or_later()
+
+    partitions = [(topic.topic_id, each) for topic in topics for each in topic.partitions]
+    return paced(partitions, lambda each: start(*each), started)
