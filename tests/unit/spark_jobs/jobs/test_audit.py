@@ -8,8 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import spark_jobs
 from spark_jobs.audit.run import FilesPart, TopicPart
 from spark_jobs.jobs.audit import command, compared_of, offsets_of
+from tests.unit.spark_jobs.jobs.shared import everything_shared
 
 TOPIC = TopicPart("orders", "localhost:9092")
 ARCHIVE, LINES = FilesPart("/data"), FilesPart("/log", "lines")
@@ -60,3 +62,12 @@ def test_the_help_tells_of_every_option() -> None:
         assert option.opts[0] in told
     assert "Exit code 0 if it is so, 1 if not" in told
     assert Path("/data/orders").as_posix() in told
+
+
+def test_the_page_tells_of_every_option_of_its_own() -> None:
+    page = (Path(spark_jobs.__file__).parent / "AUDIT.md").read_text(encoding="utf-8")
+    shared = {each.name for each in everything_shared.params}
+    missing = [
+        each.opts[0] for each in command.params if each.name not in shared and each.opts[0] not in page
+    ]
+    assert missing == []

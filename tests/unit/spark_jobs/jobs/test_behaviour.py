@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
+import spark_jobs
 from spark_jobs.jobs.behaviour import command
+from tests.unit.spark_jobs.jobs.shared import everything_shared
 
 NEEDED = ["--bootstrap", "localhost:1", "--topic", "views", "--out", "/o", "--checkpoint", "/c"]
 
@@ -25,3 +29,12 @@ def test_the_help_tells_of_every_option_and_of_what_a_restart_repeats() -> None:
     for option in command.params:
         assert option.opts[0] in told
     assert "once, also after a kill" in " ".join(told.split())
+
+
+def test_the_page_tells_of_every_option_of_its_own() -> None:
+    page = (Path(spark_jobs.__file__).parent / "BEHAVIOUR.md").read_text(encoding="utf-8")
+    shared = {each.name for each in everything_shared.params}
+    missing = [
+        each.opts[0] for each in command.params if each.name not in shared and each.opts[0] not in page
+    ]
+    assert missing == []

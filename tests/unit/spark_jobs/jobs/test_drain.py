@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
+import spark_jobs
 from spark_jobs.failures import JobFailed
 from spark_jobs.jobs.drain import command, refuse_unordered
+from tests.unit.spark_jobs.jobs.shared import everything_shared
 
 
 @pytest.mark.parametrize(
@@ -44,3 +48,12 @@ def test_the_help_says_what_a_restart_repeats_and_that_timestamps_change() -> No
     assert "records come twice" in told
     assert "Spark's sink can't set timestamps" in told
     assert "available-now]" in told or "available- now]" in told
+
+
+def test_the_page_tells_of_every_option_of_its_own() -> None:
+    page = (Path(spark_jobs.__file__).parent / "AUDIT.md").read_text(encoding="utf-8")
+    shared = {each.name for each in everything_shared.params}
+    missing = [
+        each.opts[0] for each in command.params if each.name not in shared and each.opts[0] not in page
+    ]
+    assert missing == []
