@@ -11,6 +11,7 @@ from pathlib import Path
 from bench import (
     brokers,
     bulk,
+    compaction,
     fetch_load,
     footprint,
     group_reload,
@@ -35,6 +36,7 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "groups": groups.rows,
     "reload": group_reload.rows,
     "recovery": recovery.rows,
+    "compaction": compaction.rows,
     "spark": spark.rows,
     "footprint": footprint.rows,
 }

@@ -17,6 +17,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from broker.cleaner import Cleaner
 from broker.config.checks import per_ip_limits
 from broker.config.dynamic import DynamicConfigs
 from broker.config.group_configs import GroupConfigs
@@ -108,6 +109,7 @@ class Broker:
         )
         config.subscribe(self._limits_changed)
         self._limits_changed(frozenset())
+        self._cleaner = Cleaner(env, config, self.logs)
         self._stalls = StallWatch(env.loop)
         self._idle = IdleSweep(self.hub, config.integer("connections.max.idle.ms"))
         self.addresses: Sequence[Address] = ()
@@ -169,6 +171,7 @@ class Broker:
             if coordinator is not None:
                 await coordinator.start()
         Upkeep(self._env, self.config, self.logs).start()
+        self._cleaner.start()
         self._idle.start()
         for listener in self._listeners:
             listener.serve()

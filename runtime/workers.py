@@ -73,6 +73,7 @@ class Workers:
         self._turns = asyncio.Semaphore(count)
         self._free: list[_Worker] = []
         self._running: dict[_Worker, None] = {}
+        self._ending: list[_Worker] = []  # that nobody has waited for yet
         self._closed = False
 
     async def call(self, function: Callable[..., _T], *args: Any) -> _T:
@@ -87,6 +88,7 @@ class Workers:
                 good, result = await worker.call(request)
             except BaseException:  # also a cancelled caller: the answer would come to the next call
                 worker.kill()
+                self._ending.append(worker)
                 raise
             else:
                 self._free.append(worker)
@@ -109,9 +111,12 @@ class Workers:
 
     async def close_idle(self) -> None:
         """End the workers that wait for a call; the next one starts another."""
-        free, self._free = self._free, []
-        for worker in free:
-            await worker.close()
+        self._ending += self._free
+        self._free.clear()
+        for worker in list(self._ending):
+            await worker.close()  # a caller that is cancelled here leaves it to the next
+            if worker in self._ending:
+                self._ending.remove(worker)
 
     async def aclose(self) -> None:
         """End all workers; calls in progress fail with WorkerCrashed."""

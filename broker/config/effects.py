@@ -15,50 +15,46 @@ EFFECTIVE: Final = words(
     advertised.listeners auto.create.topics.enable broker.id broker.id.generation.enable broker.rack
     compression.gzip.level compression.lz4.level compression.type compression.zstd.level
     connections.max.idle.ms default.replication.factor delete.topic.enable fetch.max.bytes
-    group.consumer.assignment.interval.ms group.consumer.assignors
-    group.consumer.heartbeat.interval.ms group.consumer.max.assignment.interval.ms
-    group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms group.consumer.max.size
-    group.consumer.migration.policy group.consumer.min.assignment.interval.ms
-    group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
-    group.consumer.regex.refresh.interval.ms group.consumer.session.timeout.ms
-    group.coordinator.rebalance.protocols
-    group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size
-    group.min.session.timeout.ms group.share.assignment.interval.ms group.share.delivery.count.limit
-    group.share.heartbeat.interval.ms group.share.initialize.retry.interval.ms
-    group.share.max.assignment.interval.ms group.share.max.delivery.count.limit
-    group.share.max.heartbeat.interval.ms group.share.max.partition.max.record.locks
-    group.share.max.record.lock.duration.ms group.share.max.session.timeout.ms
-    group.share.max.share.sessions group.share.max.size group.share.min.assignment.interval.ms
-    group.share.min.delivery.count.limit group.share.min.heartbeat.interval.ms
-    group.share.min.partition.max.record.locks group.share.min.record.lock.duration.ms
-    group.share.min.session.timeout.ms group.share.partition.max.record.locks
-    group.share.record.lock.duration.ms group.share.session.timeout.ms
-    inter.broker.listener.name listener.security.protocol.map listeners
-    log.cleanup.policy log.dir log.dirs log.flush.interval.messages
-    log.flush.interval.ms
+    group.consumer.assignment.interval.ms group.consumer.assignors group.consumer.heartbeat.interval.ms
+    group.consumer.max.assignment.interval.ms group.consumer.max.heartbeat.interval.ms
+    group.consumer.max.session.timeout.ms group.consumer.max.size group.consumer.migration.policy
+    group.consumer.min.assignment.interval.ms group.consumer.min.heartbeat.interval.ms
+    group.consumer.min.session.timeout.ms group.consumer.regex.refresh.interval.ms
+    group.consumer.session.timeout.ms group.coordinator.rebalance.protocols group.initial.rebalance.delay.ms
+    group.max.session.timeout.ms group.max.size group.min.session.timeout.ms
+    group.share.assignment.interval.ms group.share.delivery.count.limit group.share.heartbeat.interval.ms
+    group.share.initialize.retry.interval.ms group.share.max.assignment.interval.ms
+    group.share.max.delivery.count.limit group.share.max.heartbeat.interval.ms
+    group.share.max.partition.max.record.locks group.share.max.record.lock.duration.ms
+    group.share.max.session.timeout.ms group.share.max.share.sessions group.share.max.size
+    group.share.min.assignment.interval.ms group.share.min.delivery.count.limit
+    group.share.min.heartbeat.interval.ms group.share.min.partition.max.record.locks
+    group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms
+    group.share.partition.max.record.locks group.share.record.lock.duration.ms group.share.session.timeout.ms
+    inter.broker.listener.name listener.security.protocol.map listeners log.cleaner.backoff.ms
+    log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms log.cleaner.enable
+    log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second
+    log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms
+    log.cleaner.threads log.cleanup.policy log.dir log.dirs log.flush.interval.messages log.flush.interval.ms
     log.flush.offset.checkpoint.interval.ms log.flush.start.offset.checkpoint.interval.ms
     log.index.interval.bytes log.index.size.max.bytes log.initial.task.delay.ms
-    log.message.downconversion.enable
-    log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
+    log.message.downconversion.enable log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
     log.message.timestamp.type log.retention.bytes log.retention.check.interval.ms log.retention.hours
     log.retention.minutes log.retention.ms log.roll.hours log.roll.jitter.hours log.roll.jitter.ms log.roll.ms
     log.segment.bytes log.segment.delete.delay.ms max.connections max.connections.per.ip
-    max.connections.per.ip.overrides max.decompressed.message.bytes
-    max.incremental.fetch.session.cache.slots max.request.partition.size.limit message.max.bytes
-    min.insync.replicas node.id num.partitions num.recovery.threads.per.data.dir
-    offset.metadata.max.bytes offsets.commit.timeout.ms
+    max.connections.per.ip.overrides max.decompressed.message.bytes max.incremental.fetch.session.cache.slots
+    max.request.partition.size.limit message.max.bytes min.insync.replicas node.id num.partitions
+    num.recovery.threads.per.data.dir offset.metadata.max.bytes offsets.commit.timeout.ms
     offsets.load.buffer.size offsets.retention.check.interval.ms offsets.retention.minutes
     offsets.topic.compression.codec offsets.topic.num.partitions offsets.topic.replication.factor
-    offsets.topic.segment.bytes producer.id.expiration.check.interval.ms
-    producer.id.expiration.ms
-    replica.high.watermark.checkpoint.interval.ms reserved.broker.max.id
-    security.inter.broker.protocol share.coordinator.cold.partition.snapshot.interval.ms
-    share.coordinator.load.buffer.size share.coordinator.snapshot.update.records.per.snapshot
-    share.coordinator.state.topic.compression.codec share.coordinator.state.topic.min.isr
-    share.coordinator.state.topic.num.partitions share.coordinator.state.topic.prune.interval.ms
-    share.coordinator.state.topic.replication.factor share.coordinator.state.topic.segment.bytes
-    share.coordinator.write.timeout.ms socket.listen.backlog.size socket.receive.buffer.bytes
-    socket.request.max.bytes socket.send.buffer.bytes
+    offsets.topic.segment.bytes producer.id.expiration.check.interval.ms producer.id.expiration.ms
+    replica.high.watermark.checkpoint.interval.ms reserved.broker.max.id security.inter.broker.protocol
+    share.coordinator.cold.partition.snapshot.interval.ms share.coordinator.load.buffer.size
+    share.coordinator.snapshot.update.records.per.snapshot share.coordinator.state.topic.compression.codec
+    share.coordinator.state.topic.min.isr share.coordinator.state.topic.num.partitions
+    share.coordinator.state.topic.prune.interval.ms share.coordinator.state.topic.replication.factor
+    share.coordinator.state.topic.segment.bytes share.coordinator.write.timeout.ms socket.listen.backlog.size
+    socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes
     """
 )
 

@@ -21,14 +21,19 @@ Key = tuple[str, int]
 class CleanOffsets:
     """The first dirty offset of each log that was ever cleaned, by topic and partition."""
 
-    __slots__ = ("_files", "_latest", "_offsets", "_path", "changed")
+    __slots__ = ("_files", "_latest", "_offsets", "_path", "_version", "_written")
 
     def __init__(self, files: FileSystem, directory: str) -> None:
         self._files = files
         self._path = f"{directory}/{names.CLEANER_OFFSETS}"
         self._offsets: dict[Key, int] = {}
         self._latest = Latest()
-        self.changed = False  # since the last write was begun
+        self._version = self._written = 0
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file does not say what is known here."""
+        return self._version != self._written
 
     def load(self) -> None:
         """Read the file; a damaged one is reported and counts as empty: all is cleaned anew, as in Kafka."""
@@ -43,7 +48,7 @@ class CleanOffsets:
 
     def set(self, key: Key, offset: int) -> None:
         self._offsets[key] = offset
-        self.changed = True
+        self._version += 1
 
     def lower(self, key: Key, offset: int) -> None:
         """The log was cut: nothing from `offset` on is clean."""
@@ -53,13 +58,17 @@ class CleanOffsets:
     def forget(self, key: Key) -> None:
         """The log is gone."""
         if self._offsets.pop(key, None) is not None:
-            self.changed = True
+            self._version += 1
 
     def write_job(self) -> Callable[[], None]:
         """The offsets as they are now; the call writes them, on any thread, unless newer ones were."""
-        offsets = dict(self._offsets)
-        self.changed = False
-        return self._latest.claim(lambda: checkpoints.write_offsets(self._files, self._path, offsets))
+        offsets, version = dict(self._offsets), self._version
+
+        def write() -> None:
+            checkpoints.write_offsets(self._files, self._path, offsets)
+            self._written = version
+
+        return self._latest.claim(write)
 
     def write_if_changed(self) -> None:
         """Write here and now what is not written yet. Raises OSError."""

@@ -72,7 +72,8 @@ def _floor(bases: list[int], offset: int) -> int:
 
 
 def _uncleanable_offset(log: PartitionLog, segments: list[Segment], first_dirty: int, now_ms: int) -> int:
-    limit = min(log.last_stable_offset, log.active.base_offset)
+    # What is not synced may be lost in a power cut, and must not have cost older records of its keys before.
+    limit = min(log.last_stable_offset, log.active.base_offset, log.recovery_point)
     lag = log.config.min_compaction_lag_ms
     if lag > 0:
         dirty_from = _floor([segment.base_offset for segment in segments], first_dirty)

@@ -237,17 +237,15 @@ class CleanerManager:
         files, directory = local.files, local.directory
         return lambda: files.sync_dir(directory)
 
-    def finish(self, cleaning: Cleaning, thread: int) -> Callable[[], None]:
-        """All groups are in: the log is clean up to the round's end. The call writes the checkpoint."""
+    def finish(self, cleaning: Cleaning, thread: int) -> None:
+        """All groups are in: the log is clean up to the round's end. The caller writes the checkpoint."""
         self.check(cleaning)
         stats = cleaning.stats
-        directory = cleaning.log.directory
-        directory.clean_offsets.set(_key(cleaning.log), stats.end_offset)
+        cleaning.log.directory.clean_offsets.set(_key(cleaning.log), stats.end_offset)
         self.metrics.last[thread] = stats
         logger.info("%s", stats.line())
         if stats.invalid_messages:
             logger.warning("%s: %d messages without a key were dropped", stats.name, stats.invalid_messages)
-        return directory.clean_offsets.write_job()
 
     def check(self, cleaning: Cleaning) -> None:
         """Raise CleaningAborted if the pass must not go on."""

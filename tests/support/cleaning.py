@@ -20,6 +20,7 @@ def clean_log(
     took=lambda size: None,
 ) -> Cleaning:
     """Clean what there is to clean, whether the log is due or not."""
+    log.flush()
     cleaner = CleanerManager(manager, (clock or FixedClock()).now_ms)
     now_ms = (clock or FixedClock()).now_ms()
     dirty = assess(log, log.directory.clean_offsets.get((log.topic, log.partition)), now_ms)
@@ -28,5 +29,6 @@ def clean_log(
     cleaner.mapped(cleaning, job.build_map())
     for sources in cleaning.groups:
         cleaner.swap_in(cleaning, sources, job.clean(sources, cleaner.last_records(cleaning)))()
-    cleaner.finish(cleaning, 0)()
+    cleaner.finish(cleaning, 0)
+    log.directory.clean_offsets.write_if_changed()
     return cleaning

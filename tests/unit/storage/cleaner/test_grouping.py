@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.cleaner.grouping import Source, group
@@ -41,6 +41,7 @@ def test_an_empty_segment_goes_with_its_neighbour_however_far_it_lies() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, RELATIVE_MAX), st.integers(0, 120)), max_size=20))
 def test_groups_cover_all_segments_in_order(steps: list[tuple[int, int]]) -> None:
     sources, base = [], 0

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.cleaner.offset_map import COMPACT_BYTES, ENTRY_BYTES, LONG_KEY_BYTES, OffsetMap
@@ -56,6 +56,7 @@ def test_long_keys_are_told_apart_and_from_short_ones(compact: bool) -> None:
     assert get(table, b"\0" * 81) == [None]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.lists(st.tuples(st.integers(0, 400), st.sampled_from([1, 20, 90])), min_size=1), max_size=30),
     st.sampled_from([30_000, 200_000, 1 << 20]),

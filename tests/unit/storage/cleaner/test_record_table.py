@@ -30,7 +30,7 @@ def check(rows: list[Record], base: int) -> None:
     assert [first + time_delta(section, begin) for begin, _ in ranges] == [r.timestamp for r in found]
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(run, min_size=1, max_size=6))
 def test_columns_are_what_a_reader_sees(runs: list[tuple[tuple, int]]) -> None:
     rows: list[Record] = []
@@ -64,6 +64,7 @@ def test_bytes_that_hold_other_records_than_told_are_refused(cut: int) -> None:
         read_table(section, 13)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60), st.integers(1, 5))
 def test_any_bytes_are_read_or_refused(section: bytes, count: int) -> None:
     try:
