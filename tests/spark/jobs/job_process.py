@@ -24,7 +24,11 @@ class JobProcess:
     """One run of a job. The process is the leader of a group of its own, with its JVM and Python workers."""
 
     def __init__(
-        self, *arguments: object, command: Sequence[object] | None = None, **environment: str
+        self,
+        *arguments: object,
+        command: Sequence[object] | None = None,
+        cwd: Path = CHECKOUT,
+        **environment: str,
     ) -> None:
         self.output_path = Path(tempfile.mkstemp(prefix="spark-job-", suffix=".log")[1])
         start = command or [sys.executable, "-m", "spark_jobs"]
@@ -34,7 +38,7 @@ class JobProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                cwd=CHECKOUT,
+                cwd=cwd,
                 env={**os.environ, "JAVA_HOME": str(Path(java()).resolve().parent.parent), **environment},
                 start_new_session=True,
             )
