@@ -1,7 +1,7 @@
 """A consumer group becomes a classic one when only members of the classic protocol are left in it.
 
 That happens when the last other member goes, or is a static one that comes back as a classic client. The
-group epoch is the generation; the members keep their assignments until they join the rebalance that follows.
+group epoch is the generation; the members keep what they have until they join the rebalance that follows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from coordinator.group.classic.states import GroupState
 from coordinator.group.consumer.change import GroupChange
 from coordinator.group.consumer.embedded import PROTOCOL_TYPE, write_assignment
 from coordinator.group.consumer.environment import Environment
-from coordinator.group.consumer.member import Member
+from coordinator.group.consumer.member import Current, Epochs, Member
 from coordinator.group.consumer.upgrade import ClassicSide
 from coordinator.group.records import group_record
 
@@ -91,5 +91,15 @@ class Downgrades:
             member.rebalance_timeout_ms,
             member.classic.session_timeout_ms,
             protocols,
-            write_assignment(change.target(member.member_id), self._env.topics, protocols[0][1]),
+            write_assignment(_owned(change.standing(member.member_id)), self._env.topics, protocols[0][1]),
         )
+
+
+def _owned(current: Current) -> Epochs:
+    """Everything that a member may have now. Kafka writes its target; but if the group is upgraded again
+    before the member has joined the rebalance, what is not written here would be free for others.
+    """
+    owned = dict(current.assigned)
+    for topic_id, partitions in current.revoking.items():
+        owned[topic_id] = {**owned.get(topic_id, {}), **partitions}
+    return owned

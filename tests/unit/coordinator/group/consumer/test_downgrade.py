@@ -5,7 +5,7 @@ from __future__ import annotations
 from coordinator.group.classic.states import GroupState
 from coordinator.group.consumer.settings import MigrationPolicy
 from protocol.errors import ErrorCode as E
-from tests.unit.coordinator.group.consumer.classic import ClassicClient, partitions_of
+from tests.unit.coordinator.group.consumer.classic import ClassicClient, assignment, partitions_of
 from tests.unit.coordinator.group.consumer.play import GROUP, Client, Play
 
 
@@ -110,3 +110,22 @@ def test_a_static_member_that_comes_back_as_a_classic_one_gets_nothing_that_anot
     assert not play.tables.exists(GROUP)
     assert play.shard.groups[GROUP].state is GroupState.PREPARING_REBALANCE
     assert back.sync().error_code == E.REBALANCE_IN_PROGRESS
+
+
+def test_what_a_classic_member_has_is_its_own_through_a_change_and_back_that_it_did_not_hear_of() -> None:
+    play = Play({"t": 4})
+    old = ClassicClient(play, "t")
+    assert old.join(version=3).error_code == E.NONE
+    assert partitions_of(old.sync({old.id: assignment("t", 0, 1, 2, 3)}).assignment) == [0, 1, 2, 3]
+    first, second = play.client("first", "t"), play.client("second", "t")
+    assert first.join().error_code == E.NONE  # and `old` is to give up half of what it has
+    assert first.leave().error_code == E.NONE
+    play.settle()
+    assert play.shard.groups[GROUP].state is GroupState.PREPARING_REBALANCE
+    assert second.join().error_code == E.NONE
+    second.sync()
+    assert second.partitions() == []
+    assert old.rejoin("t", [0, 1, 2, 3]) != [0, 1, 2, 3]
+    assert old.rejoin("t", [0, 1]) == [0, 1]
+    second.sync()
+    assert second.partitions() == [2, 3]
