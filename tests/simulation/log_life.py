@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from protocol.records.batch import Record, records
 from protocol.records.builder import build_batch
 from protocol.records.control import ABORT, build_end_marker, read_end_marker
+from storage.cleaner.choice import assess
 from storage.flush_job import FlushJob
 from storage.log_config import LogConfig
 from storage.log_manager import LogManager
 from storage.partition_log import PartitionLog
 from storage.scan import BatchFacts, scan
 from tests.simulation.power import PowerFileSystem
+from tests.support.cleaning import clean_log
 from tests.support.logs import START_MS, TOPIC_ID, FixedClock, checked, open_manager, read_records
 
 STEPS = ("append",) * 8 + (
@@ -44,7 +46,11 @@ class Promise:
 
 
 class LogLife:
-    """One partition `t-0`, driven by chance. `step` may raise PowerCut at any point."""
+    """One partition `t-0`, driven by chance. Every step may raise PowerCut."""
+
+    POLICY: tuple[str, ...] = ("delete",)
+    STEPS = STEPS
+    PRODUCERS = (0, 0, 1, 2, 3)
 
     def __init__(self, files: PowerFileSystem, seed: int) -> None:
         logging.getLogger("storage").setLevel(logging.CRITICAL)
@@ -56,6 +62,7 @@ class LogLife:
             flush_messages=chance.choice([1, 5, 1 << 40]),
             retention_bytes=chance.choice([-1, 1500]),
             file_delete_delay_ms=0,
+            cleanup_policy=self.POLICY,
         )
         self.promise = Promise()
         self.written: dict[int, dict[int, int]] = {}  # offset: {number: leader epoch}, of all times
@@ -77,7 +84,7 @@ class LogLife:
     def live(self, steps: int) -> None:
         """So many steps; PowerCut ends it."""
         for _ in range(steps):
-            kinds = RARE_STEPS if self.chance.random() < 0.12 else STEPS
+            kinds = RARE_STEPS if self.chance.random() < 0.12 else self.STEPS
             getattr(self, f"_{self.chance.choice(kinds)}")()
 
     # --- steps
@@ -85,7 +92,7 @@ class LogLife:
     def _append(self) -> None:
         log = self.log
         for _ in range(self.chance.randint(1, 3)):
-            self._stage(self.chance.choice([0, 0, 1, 2, 3]))
+            self._stage(self.chance.choice(self.PRODUCERS))
         log.write_pending()
         log.set_high_watermark(log.end_offset)
         if self.config.flush_messages == 1:
@@ -108,7 +115,8 @@ class LogLife:
             for place in range(count):
                 number = self.numbers + place
                 value = b"%08d" % number + bytes(chance.choice([0, 30, 200]))
-                rows.append(Record(place, START_MS + number * 10 - chance.randint(0, 200), None, value))
+                timestamp = START_MS + number * 10 - chance.randint(0, 200)
+                rows.append(Record(place, timestamp, self.key_of(number), value))
             data = build_batch(
                 rows,
                 producer_id=producer or -1,
@@ -125,6 +133,10 @@ class LogLife:
             self.bases[first + place] = base
         appended = log.append_as_leader(checked(data), self.epoch, START_MS)
         assert (appended.base_offset, appended.duplicate) == (base, False)
+
+    def key_of(self, number: int) -> bytes | None:
+        """Only a compacted log needs keys."""
+        return None
 
     def _note_recovery_point(self) -> None:
         self.promise.durable_end = max(self.promise.durable_end, self.log.recovery_point)
@@ -172,6 +184,7 @@ class LogLife:
     def _truncate(self) -> None:
         log = self.log
         bases = {self.bases[number] for number in self._held()} - {log.start_offset}
+        bases = {base for base in bases if self._may_cut_at(base)}
         if not bases:
             return
         offset = self.chance.choice(sorted(bases))
@@ -179,6 +192,9 @@ class LogLife:
             self.promise.durable_end = min(self.promise.durable_end, offset)
             log.truncate_to(offset, START_MS)
             self.epoch += 1
+
+    def _may_cut_at(self, offset: int) -> bool:
+        return True
 
     def _restart(self) -> None:
         self.manager.close()
@@ -227,11 +243,7 @@ class LogLife:
             assert number in self.written[offset], (offset, number)
         numbers = list(held.values())
         assert numbers == sorted(numbers), "what was cut off is back"
-        for offset in range(log.start_offset, promise.durable_end):
-            newest = max(self.written[offset])
-            assert held.get(offset) == newest, (offset, newest, held.get(offset))
-            if offset >= promise.start_max:  # those of deleted records go first
-                assert log.leader_epochs.epoch_at(offset) == self.written[offset][newest]
+        self._compare_durable(held)
         self._compare_producers()
         times = [row.timestamp for row in rows]
         for target in times[:: max(1, len(times) // 5)]:
@@ -242,6 +254,15 @@ class LogLife:
         self._append()
         assert len(read_records(log)) > len(rows) or self.config.segment_bytes < 500
         self.manager.close()
+
+    def _compare_durable(self, held: dict[int, int]) -> None:
+        """`held` has the number of each record by its offset."""
+        log, promise = self.log, self.promise
+        for offset in range(log.start_offset, promise.durable_end):
+            newest = max(self.written[offset])
+            assert held.get(offset) == newest, (offset, newest, held.get(offset))
+            if offset >= promise.start_max:  # those of deleted records go first
+                assert log.leader_epochs.epoch_at(offset) == self.written[offset][newest]
 
     def _compare_producers(self) -> None:
         """Sequences and transactions must be what the batches say, as far as those are still there."""
@@ -278,3 +299,38 @@ class LogLife:
         known = {(producer, at): begun for producer, begun, at in aborted}
         for producer, begun, at in told:
             assert known[producer, at] == begun or begun < first
+
+
+class CompactedLife(LogLife):
+    """The same with a log that is compacted; of each key the newest record has to survive."""
+
+    POLICY = ("compact",)
+    STEPS = ("append",) * 6 + ("roll", "flush", "sync", "checkpoint", "epoch", "truncate") + ("clean",) * 3
+    PRODUCERS = (0, 0, 1)
+    cleaned_end = 0
+
+    def key_of(self, number: int) -> bytes | None:
+        return b"key %d" % (number * 7919 % 5)
+
+    def _clean(self) -> None:
+        log = self.log
+        clean_offset = log.directory.clean_offsets.get(("t", 0))
+        if assess(log, clean_offset, self.clock.now_ms()).cleanable_bytes:
+            clean_log(self.manager, log, self.clock)
+        self.cleaned_end = log.active.base_offset
+
+    def _may_cut_at(self, offset: int) -> bool:
+        """What the cleaner has read is committed, and that is never cut off."""
+        return offset >= self.cleaned_end
+
+    def _compare_durable(self, held: dict[int, int]) -> None:
+        wanted: dict[bytes | None, int] = {}
+        for offset in range(self.log.start_offset, self.promise.durable_end):
+            wanted[self.key_of(max(self.written[offset]))] = offset
+        there = {self.key_of(number): offset for offset, number in held.items()}
+        for key, offset in wanted.items():
+            assert there.get(key, -1) >= offset, (key, offset)
+            newest = max(self.written[offset])
+            assert held.get(offset, newest) == newest
+            if offset in held:
+                assert self.log.leader_epochs.epoch_at(offset) == self.written[offset][newest]

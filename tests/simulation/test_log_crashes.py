@@ -7,16 +7,16 @@ import random
 
 import pytest
 
-from tests.simulation.log_life import LogLife
+from tests.simulation.log_life import CompactedLife, LogLife
 from tests.simulation.power import Fate, Kept, Lost, PowerCut, PowerFileSystem, Torn
 
 STEPS = 25
 
 
-def cut_short(seed: int, cut_at: int) -> LogLife | None:
+def cut_short(kind: type[LogLife], seed: int, cut_at: int) -> LogLife | None:
     """The life of this seed up to that change of the disk; None if it made fewer."""
     files = PowerFileSystem()
-    life = LogLife(files, seed)
+    life = kind(files, seed)
     files.cut_at = cut_at
     try:
         life.live(STEPS)
@@ -29,11 +29,12 @@ def fate_of(seed: int, cut_at: int) -> Fate:
     return (Lost(), Kept(), Torn(seed * 1000 + cut_at))[cut_at % 3]
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_power_cut_anywhere(seed: int) -> None:
-    """Each third cut is followed by one or two more while the log is being opened again."""
+@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("kind", [LogLife, CompactedLife])
+def test_power_cut_anywhere(kind: type[LogLife], seed: int) -> None:
+    """Some cuts are followed by one or two more while the log is being opened again."""
     cut_at, stride = seed % 3, 3
-    while (life := cut_short(seed, cut_at)) is not None:
+    while (life := cut_short(kind, seed, cut_at)) is not None:
         fate = fate_of(seed, cut_at)
         chance = random.Random(seed * 7 + cut_at)
         try:
@@ -47,6 +48,6 @@ def test_power_cut_anywhere(seed: int) -> None:
                 files = files.cut_power(fate_of(chance.randint(0, 999), chance.randint(0, 2)))
             life.find(files)
         except BaseException as error:
-            error.add_note(f"seed {seed}, cut at {cut_at}, {type(fate).__name__}")
+            error.add_note(f"{kind.__name__}, seed {seed}, cut at {cut_at}, {type(fate).__name__}")
             raise
         cut_at += stride

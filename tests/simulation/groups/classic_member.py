@@ -7,7 +7,7 @@ another generation, while its coordinator has not changed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coordinator.group.classic import events as ev
 from protocol.errors import ErrorCode as E
@@ -187,7 +187,12 @@ class ClassicMember(Member):
         self.own(frozenset())
 
     async def _call(self, event: Callable[[int], ev.Request]) -> Reply:
+        def told(answer: Any, tell: Tell) -> None:
+            if answer.error_code == E.GROUP_MAX_SIZE_REACHED:
+                self.doubt()  # it is out before it hears of that
+            tell(answer)
+
         def ask(broker: Broker, tell: Tell) -> None:
-            broker.manager.handle(self.group, event, tell)
+            broker.manager.handle(self.group, event, lambda answer: told(answer, tell))
 
         return await self.send(ask)
