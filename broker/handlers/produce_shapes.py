@@ -88,7 +88,7 @@ class ProduceShape:
         self._replica, self._acks = replica, acks
         self._log, self._rules, self._leader_epoch = (
             replica.log,
-            replica.log.config.rules(),
+            replica.log.rules(),
             replica.leader_epoch,
         )
         self._name, self._topic_id, self._index = name, topic_id, index

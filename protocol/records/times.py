@@ -129,7 +129,7 @@ class RecordErrors:
         text = None
         if key_is_null and rules.compacted:
             text = "Compacted topic cannot accept message without key in topic partition "
-            text += f"{rules.topic_partition}."
+            text += rules.topic_partition
         elif not rules.log_append_time and timestamp != NO_TIMESTAMP:
             if out_of_range(timestamp, rules, self._now_ms):
                 self._bad_times = True

@@ -207,7 +207,9 @@ def test_a_compacted_topic_refuses_a_missing_key_and_names_the_record(
     mixed = build_batch([Record(0, NOW, b"k", b"a", ()), Record(1, NOW, None, b"b", ())], codec=codec)
     answer = wire.produce(name, mixed)
     assert answer.error_code == ErrorCode.INVALID_RECORD
-    assert [r.batch_index for r in answer.record_errors] == [1]
+    text = f"Compacted topic cannot accept message without key in topic partition {name}-0"
+    told = [(r.batch_index, r.batch_index_error_message) for r in answer.record_errors]
+    assert told == [(1, text)]
     assert ends_at(wire, name) == 0
 
 

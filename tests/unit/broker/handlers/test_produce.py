@@ -161,3 +161,5 @@ def test_a_null_key_on_a_compacted_topic_names_the_record(net):
     got = only(net.connect().call(with_records(made, topic="keyed"), 8))
     assert got.error_code == 87
     assert [error.batch_index for error in got.record_errors] == [1]
+    text = "Compacted topic cannot accept message without key in topic partition keyed-0"
+    assert got.record_errors[0].batch_index_error_message == text
