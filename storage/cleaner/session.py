@@ -85,7 +85,7 @@ class Pass:
             self._map, CleanedTransactions(touching), request.first_dirty, self._window, self._took
         )
         ends = [source.base_offset for source in request.dirty[1:]] + [request.first_uncleanable]
-        for source, end in zip(request.dirty, ends, strict=True):
+        for source, end in zip(request.dirty, ends, strict=False):
             if not builder.read(self._files, source, end):
                 break
         end_offset = max(self._map.last_offset + 1, request.first_dirty)
