@@ -23,6 +23,7 @@ COMMANDS = {
     "configs": "Describe or change configurations (kafka-configs).",
     "get-offsets": "Print partitions' offsets (kafka-get-offsets).",
     "dump-log": "Print the content of log and index files (kafka-dump-log).",
+    "verify-log": "Look for damage in a log directory.",
     "consumer-groups": "List, describe or delete groups, reset their offsets (kafka-consumer-groups).",
     "share-groups": "List, describe or delete share groups, change their offsets (kafka-share-groups).",
     "delete-records": "Delete partitions' records up to an offset (kafka-delete-records).",

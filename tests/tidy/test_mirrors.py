@@ -51,6 +51,8 @@ PROVED_ELSEWHERE = {
     "ottla/cli/share_groups.py": "tests/tools/test_share_groups.py",
     "ottla/groups/share_admin.py": "tests/tools/test_share_groups.py",
     "ottla/cli/topics.py": "tests/tools/test_topics.py",
+    "ottla/cli/verify_log.py": "tests/tools/test_verify_log.py",
+    "storage/verify.py": "tests/tools/test_verify_log.py",
     "replication/share/ports.py": "tests/unit/broker/share/test_settings.py",
     "runtime/files.py": "tests/contract/test_file_system.py",
     "replication/metadata/store.py": "tests/contract/test_metadata_store.py",
