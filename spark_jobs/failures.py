@@ -28,7 +28,7 @@ ABOUT = About()
 
 
 class Layer(NamedTuple):
-    """One exception of the chain: the class without its package, and its message."""
+    """One exception of the chain: its class (Java's with the package), and its message."""
 
     kind: str
     text: str
@@ -91,6 +91,12 @@ KNOWN: list[tuple[re.Pattern[str], str]] = [
             "--no-record-at-time latest to begin at the end there.",
         ),
         (
+            r"Timed out while waiting for the Python worker|Python worker exited unexpectedly|"
+            r"Failed to start .*Python|Cannot run program \"(\S+)\"",
+            "Python workers don't start: the reason is above. They need this Python's version and the "
+            "packages of 'ottla[spark]': PYSPARK_PYTHON says which Python they are.",
+        ),
+        (
             r"LinesGone: (file [^\n]*)",
             "{0}. To go on without them: --no-fail-on-data-loss.",
         ),
@@ -143,7 +149,8 @@ KNOWN: list[tuple[re.Pattern[str], str]] = [
 ]
 UNKNOWN_TOPIC = re.compile(r"UnknownTopicOrPartitionException")
 UNREACHABLE = re.compile(
-    r"(?:TimeoutException|DisconnectException): |Timed out waiting for a node assignment|"
+    r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect)Exception|"
+    r"Timed out waiting for a node assignment|"
     r"Timeout of \d+ms expired before .*metadata"
 )
 SINK_TIMEOUT = re.compile(r"TimeoutException: (?:Topic (\S+) not present in metadata|Expiring \d+ record)")
@@ -178,7 +185,7 @@ def explain(error: BaseException) -> str:
             "checkpoint at the next start."
         )
     inner = layers[-1]
-    return f"{inner.kind}: {first_line(inner.text)}"
+    return f"{inner.kind.rpartition('.')[2]}: {first_line(inner.text)}"
 
 
 def known(layers: list[Layer], everything: str) -> str | None:
@@ -217,7 +224,7 @@ def java_layers(java: Any) -> Iterator[Layer]:
     for _ in range(20):
         if java is None:
             return
-        yield Layer(str(java.getClass().getSimpleName()), str(java.getMessage() or ""))
+        yield Layer(str(java.getClass().getName()), str(java.getMessage() or ""))
         java = java.getCause()
 
 

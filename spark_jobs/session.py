@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 import zipfile
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ def build_session(name: str, launch: Launch | None = None, *, kafka: bool = True
         builder = builder.config(key, value)
     if not submitted():
         find_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers have this process's packages
         if launch.master is None or launch.master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:

@@ -10,12 +10,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.failures import JobFailed, explain
+from spark_jobs.sinks.storage import Storage
 
 MALFORMED, FILE = "_malformed", "_file"
 FORMATS = ("csv", "json", "parquet")
@@ -89,6 +91,21 @@ def batch(spark: SparkSession, table: Table, columns: StructType, paths: list[st
 def marked(rows: DataFrame, table: Table) -> DataFrame:
     found = rows.withColumn(FILE, f.col("_metadata.file_path"))
     return found.withColumn(MALFORMED, f.lit(None).cast("string")) if table.format == "parquet" else found
+
+
+def files_of_batch(checkpoint: Storage, number: int) -> list[str]:
+    """The files of a batch, from Spark's checkpoint: offsets/N says up to which list of sources/0."""
+    first, last = (log_offset(checkpoint.read(f"offsets/{each}")) for each in (number - 1, number))
+    found = []
+    for each in range(first + 1, last + 1):
+        text = checkpoint.read(f"sources/0/{each}") or checkpoint.read(f"sources/0/{each}.compact") or ""
+        entries = [json.loads(line) for line in text.splitlines()[1:]]
+        found += [unquote(entry["path"]) for entry in entries if entry["batchId"] == each]
+    return found
+
+
+def log_offset(text: str | None) -> int:
+    return -1 if text is None else int(json.loads(text.splitlines()[-1])["logOffset"])
 
 
 def unreadable(spark: SparkSession, table: Table, columns: StructType, paths: list[str]) -> dict[str, str]:

@@ -115,7 +115,7 @@ class Load:
     shape: Shape
     data: list[str]
     quarantine: str | None = None
-    recover: Callable[[DataFrame], tuple[DataFrame, dict[str, str]]] | None = None
+    recover: Callable[[int], tuple[DataFrame, dict[str, str]]] | None = None
     failure: Exception | None = None
     refused: int = 0
 
@@ -136,7 +136,7 @@ class Load:
                 if self.recover is None or self.quarantine is None or not tables.about_files(error):
                     raise
                 kept.unpersist()
-                rows, files = self.recover(rows)
+                rows, files = self.recover(number)
                 kept = rows.persist()
             self.put_aside(kept.where(f.col(MALFORMED).isNotNull()), files, number)
             good = kept.where(f.col(MALFORMED).isNull())
@@ -194,7 +194,14 @@ def run(
     else:
         columns = remembered(spark, source, stream.checkpoint)
         rows = tables.stream(spark, source, columns)
-        load = Load(kafka, topic, shape, columns.names, quarantine, recovery(spark, source, columns))
+        load = Load(
+            kafka,
+            topic,
+            shape,
+            columns.names,
+            quarantine,
+            recovery(spark, source, columns, stream.checkpoint),
+        )
     check(rows, load)
     writer = rows.writeStream.foreachBatch(load).option("checkpointLocation", stream.checkpoint)
     query = writer.trigger(**stream.trigger_arguments()).queryName("ingest").start()
@@ -241,15 +248,16 @@ def remembered(spark: SparkSession, table: Table, checkpoint: str) -> StructType
 
 
 def recovery(
-    spark: SparkSession, table: Table, columns: StructType
-) -> Callable[[DataFrame], tuple[DataFrame, dict[str, str]]]:
+    spark: SparkSession, table: Table, columns: StructType, checkpoint: str
+) -> Callable[[int], tuple[DataFrame, dict[str, str]]]:
     """Looks at each file of a batch that can't be read: those that can, and why the others can't."""
 
-    def recover(rows: DataFrame) -> tuple[DataFrame, dict[str, str]]:
-        paths = list(rows.inputFiles())
+    def recover(number: int) -> tuple[DataFrame, dict[str, str]]:
+        paths = tables.files_of_batch(storage_of(spark, checkpoint), number)
         bad = tables.unreadable(spark, table, columns, paths)
         good = [path for path in paths if path not in bad]
-        return tables.batch(spark, table, columns, good) if good else rows.limit(0), bad
+        rows = tables.batch(spark, table, columns, good or paths)
+        return rows if good else rows.where("false"), bad
 
     return recover
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-OURS = ("broker", "coordinator", "protocol", "replication", "runtime", "storage")
+OURS = ("broker", "coordinator", "protocol", "replication", "runtime", "spark_jobs", "storage")
 
 
 def run(command: list[str | Path], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -77,7 +77,7 @@ def python(wheel, tmp_path_factory) -> Path:
 @pytest.fixture
 def project(tmp_path) -> Path:
     """A user's project with packages of our names, which break whoever imports them."""
-    for name in (*OURS, "spark_jobs"):
+    for name in OURS:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise ImportError('a package of the user')\n")
     return tmp_path
@@ -114,6 +114,11 @@ def test_the_command_runs_beside_a_users_packages_of_the_same_names(python, proj
     for start in ([python, "-m", "ottla"], [python, "-c", "from ottla.__main__ import main; main()"]):
         done = run([*start, "topics", "--help"], project, PYTHONPATH=str(project))
         assert "--bootstrap-server" in done.stdout
+
+
+def test_the_spark_jobs_run_beside_a_users_packages_of_the_same_names(python, project) -> None:
+    done = run([python, "-m", "ottla", "spark", "archive", "--help"], project, PYTHONPATH=str(project))
+    assert "--bootstrap" in done.stdout
 
 
 def test_a_session_of_pytest_finds_the_fixtures(python, project) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ import pytest
 
 from tests.support.jars import mariadb_connector_jars, spark_kafka_jars
 from tests.support.java import java
+from tests.support.kafka_process import KafkaProcess
+from tests.support.ottla_process import OttlaProcess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +25,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("JAVA_HOME", str(Path(java()).resolve().parent.parent))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for Python workers
     folder = tmp_path_factory.mktemp("spark")
     jars = [
         jar for jars in (spark_kafka_jars(), mariadb_connector_jars()) for jar in sorted(jars.glob("*.jar"))
@@ -43,3 +47,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(params=["ottla_process", "apache_kafka"], scope="module")
+def either_broker(request: pytest.FixtureRequest) -> OttlaProcess | KafkaProcess:
+    """Each broker in turn, and no more than once a module: Kafka's own answers are what ours must be."""
+    broker: OttlaProcess | KafkaProcess = request.getfixturevalue(request.param)
+    return broker
+
+
+@pytest.fixture(scope="session")
+def own_broker() -> Iterator[OttlaProcess]:
+    """One of ours that tests may stop, if they start it again; its cleaner looks often."""
+    with OttlaProcess({"log.cleaner.backoff.ms": "100"}) as broker:
+        yield broker

@@ -50,6 +50,7 @@ PROVED_ELSEWHERE = {
     "ottla/cli/share_group_options.py": "tests/tools/test_share_groups.py",
     "ottla/cli/share_groups.py": "tests/tools/test_share_groups.py",
     "ottla/groups/share_admin.py": "tests/tools/test_share_groups.py",
+    "ottla/cli/spark.py": "tests/packaging/test_wheel.py",
     "ottla/cli/topics.py": "tests/tools/test_topics.py",
     "ottla/cli/verify_log.py": "tests/tools/test_verify_log.py",
     "storage/verify.py": "tests/tools/test_verify_log.py",

@@ -64,6 +64,10 @@ def read(spark: SparkSession, broker: OttlaProcess, topic: str) -> list[Row]:
     return seen.orderBy("partition", "offset").collect()
 
 
+def quarantined(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in folder.rglob("*.json") for line in path.read_text().splitlines()]
+
+
 def headers_of(row: Row) -> dict[str, bytes]:
     return {header["key"]: bytes(header["value"]) for header in row["headers"] or []}
 
@@ -130,7 +134,7 @@ def test_malformed_rows_and_unreadable_files(
     assert Counter(row["key"].decode() for row in seen) == Counter(
         row["flight"] for row in rows_of([header, *lines])
     )
-    (bad,) = [json.loads(line) for path in quarantine.rglob("*.json") for line in path.open()]
+    (bad,) = quarantined(quarantine)
     assert bad["row"] == "2013,one,2"
     assert bad["file"].endswith("/in/some.csv")
 
@@ -142,7 +146,7 @@ def test_malformed_rows_and_unreadable_files(
         spark, kafka(jobs_broker), table, topic, Shape("flight"), stream(tmp_path), quarantine=str(quarantine)
     )
     assert len(read(spark, jobs_broker, topic)) == len(lines) + 1
-    told = [json.loads(line) for path in quarantine.rglob("*.json") for line in path.open()]
+    told = quarantined(quarantine)
     assert [each["file"].split("/")[-1] for each in told if each["reason"] != "malformed"] == ["torn.csv.gz"]
 
 
@@ -262,7 +266,7 @@ def test_lines_that_are_too_long_or_gone(
     (folder / "a.log").write_bytes(b"one\n" + b"x" * 300 + b"\ntwo\n")
     run(spark, kafka(jobs_broker), lines, topic, Shape(), stream(tmp_path), quarantine=str(quarantine))
     assert [bytes(row["value"]) for row in read(spark, jobs_broker, topic)] == [b"one", b"two"]
-    (bad,) = [json.loads(line) for path in quarantine.rglob("*.json") for line in path.open()]
+    (bad,) = quarantined(quarantine)
     assert (bad["position"], bad["row"]) == (4, "a line of 300 bytes, see --max-line-bytes")
 
 

@@ -26,7 +26,7 @@ class JavaError:
     def getClass(self) -> JavaError:
         return self
 
-    def getSimpleName(self) -> str:
+    def getName(self) -> str:
         return self.kind
 
     def getMessage(self) -> str:
@@ -86,12 +86,12 @@ LOST = "Some data may have been lost because they are not available in Kafka any
             "topic orders: does not exist on host",
         ),
         (
-            "TimeoutException",
+            "java.util.concurrent.TimeoutException",
             "Timed out waiting for a node assignment. Call: describeTopics",
             "the broker at host:9092 does not answer",
         ),
         (
-            "TimeoutException",
+            "org.apache.kafka.common.errors.TimeoutException",
             "Topic sink-topic not present in metadata after 60000 ms.",
             "topic sink-topic: the broker at host:9092 took no records",
         ),
@@ -132,7 +132,13 @@ LOST = "Some data may have been lost because they are not available in Kafka any
             "file /a.log: bytes 0 to 9 are gone (deleted). To go on without them",
         ),
         ("IOException", "No space left on device", "the disk is full"),
-        ("WeirdException", "\nfirst\nsecond", "WeirdException: first"),
+        (
+            "org.apache.kafka.common.errors.TimeoutException",
+            "Timeout of 60000ms expired before the position for partition a-0 could be determined",
+            "the broker at host:9092 does not answer",
+        ),
+        ("java.net.SocketTimeoutException", "Read timed out", "SocketTimeoutException: Read timed out"),
+        ("x.WeirdException", "\nfirst\nsecond", "WeirdException: first"),
     ],
 )
 def test_one_line_says_what_is_wrong(kind: str, text: str, told: str) -> None:
