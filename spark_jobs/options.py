@@ -98,7 +98,9 @@ launch_options = gathers(
     ),
     click.option("--packages", multiple=True, metavar="GROUP:NAME:VERSION", help="Fetch these as well."),
     click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark's. Repeatable."),
-    click.option("--spark-log", metavar="LEVEL", default="FATAL", help="How much Spark itself logs."),
+    click.option(
+        "--spark-log", metavar="LEVEL", default="FATAL", show_default=True, help="How much Spark logs."
+    ),
 )
 
 
