@@ -21,6 +21,7 @@ class FlushJob:
         "_log",
         "_names_made",
         "_position",
+        "_snapshots",
         "_sync",
         "upto",
     )
@@ -29,18 +30,16 @@ class FlushJob:
         self,
         log: PartitionLog,
         upto: int,
-        snapshot: str | None = None,
         ended: Callable[[FlushJob, OSError | None], None] | None = None,
     ) -> None:
-        """`snapshot`: a file of producers that belongs to the new recovery point. `ended` is told of the
-        outcome after the log; somebody waits for it then, and the job may not be left out.
-        """
+        """`ended` is told of the outcome after the log: somebody waits for it, the job must be run."""
         self._ended = ended
         self._log = log
         self.upto = upto
         self._cuts = log.cuts
         self._active, self._position = log.active, log.active.size
-        self._sync = log.local.flush_job(upto, log.leader_epochs.unsynced(), snapshot)
+        self._snapshots = log.producers.unsynced.copy() if log.has_producers else []
+        self._sync = log.local.flush_job(upto, log.leader_epochs.unsynced(), *self._snapshots)
         self._epoch_writes = log.leader_epochs.writes
         self._names_made = log.local.names_made
 
@@ -65,6 +64,9 @@ class FlushJob:
             return  # it was about files that are no longer there
         if error is None:
             log.local.mark_flushed(self.upto, self._names_made)
+            if self._snapshots:
+                unsynced = log.producers.unsynced
+                unsynced[:] = [path for path in unsynced if path not in self._snapshots]
             log.leader_epochs.synced(self._epoch_writes)
             if log.active is self._active:
                 log.local.flushed_position = self._position

@@ -442,10 +442,11 @@ class PartitionLog:
                 self.active.add_final_time_entry()
                 producers = self.producers
                 producers.map_end_offset = self.end_offset
-                snapshot = producers.take_snapshot()
-                if self.end_offset > self.local.segments.first.base_offset:
+                empty = self.end_offset == self.local.segments.first.base_offset
+                producers.take_snapshot(sync=empty)
+                if not empty:
                     # Even if all records are synced: the final time entries of what was sealed are not.
-                    FlushJob(self, self.end_offset + 1, snapshot).run()
+                    FlushJob(self, self.end_offset + 1).run()
                 else:  # empty: but Kafka recovers a segment that has no index file
                     self.active.write_indexes()
                 self.local.mark_flushed(self.end_offset, self.local.names_made)

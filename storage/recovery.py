@@ -11,7 +11,7 @@ cannot be right gets new ones, and only itself is cut where it is damaged.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from storage import names, scan
@@ -108,6 +108,8 @@ class Loading:
         if self._clean and not self._unsynced:
             local.recovery_point = end
             local.mark_known()
+            if end > local.segments.first.base_offset and not _has_snapshot(self._present):
+                producers = self._nobody(end)
         else:
             local.recovery_point = end if self._clean else min(self._recovery_point, end)
         if end < start:
@@ -125,6 +127,17 @@ class Loading:
         log.opened(start, end)
         if untouched:
             log.clean_end = end
+
+    def _nobody(self, end: int) -> ProducerState:
+        """A log closed without any snapshot knows no producers, as in Kafka: it is not read for them.
+
+        The snapshot that is written saves the next recovery from reading all of it.
+        """
+        local = self._local
+        producers = ProducerState(local.files, local.directory, self.log.directory.producer_settings)
+        producers.map_end_offset = end
+        producers.take_snapshot()
+        return producers
 
     def _recover(self, scanned: Sequence[ScannedSegment]) -> ProducerState:
         """Take over the segments that were read, and cut the log where it stops being right.
@@ -203,9 +216,14 @@ class Loading:
         for facts, marker in found.producers:
             replay_batch(producers, facts, marker)
         segment.txn_index.refill(producers.settle())
+        producers.transactions.replicated(self.log.high_watermark)
         producers.map_end_offset = max(producers.map_end_offset, found.next_offset)
         tell_cut(segment, found)
         return segment.rebuilt(found)
+
+
+def _has_snapshot(present: Collection[str]) -> bool:
+    return any(name.endswith(names.SNAPSHOT) for name in present)
 
 
 def tell_cut(segment: Segment, found: ScannedSegment) -> None:

@@ -75,12 +75,11 @@ def roll(log: PartitionLog, now_ms: int) -> None:
     if log.staged:
         log.write_pending()
     base = log.next_offset
-    snapshot: str | None = None
     try:
         log.local.roll(base, now_ms)
         producers = log.producers
         producers.map_end_offset = base
-        snapshot = producers.take_snapshot()
+        producers.take_snapshot()
     except OSError as error:
         append.fail(log, error, "roll")
     finally:
@@ -93,4 +92,4 @@ def roll(log: PartitionLog, now_ms: int) -> None:
             log.roll_due = False
             plan(log)
     log.end_offset = base
-    log.directory.background(FlushJob(log, base, snapshot))
+    log.directory.background(FlushJob(log, base))

@@ -51,6 +51,7 @@ class ProducerState:
         "entries",
         "map_end_offset",
         "transactions",
+        "unsynced",
         "verifications",
     )
 
@@ -63,6 +64,7 @@ class ProducerState:
         self.verifications = Verifications()
         self.map_end_offset = 0
         self._last_snapshot = 0
+        self.unsynced: list[str] = []  # snapshots that the next flush has to sync
         self._before: dict[int, ProducerEntry | None] = {}  # entries as they were before this turn
         self._events: list[TxnEvent] = []  # of this turn
 
@@ -307,6 +309,8 @@ class ProducerState:
             handle.append([data])
             if sync:
                 handle.sync()
+            else:
+                self.unsynced.append(path)
         finally:
             handle.close()
         self._last_snapshot = self.map_end_offset
@@ -334,6 +338,7 @@ class ProducerState:
                 self._files.remove(path)
                 continue
             self._take_over(loaded)
+            self.unsynced = [path]  # perhaps: who wrote it may have come to no sync of it
             self.map_end_offset = self._last_snapshot = offset
             return offset
         self.map_end_offset = self._last_snapshot = first_offset
