@@ -26,11 +26,22 @@ _log = logging.getLogger(__name__)
 
 
 class Stopping:
-    """Whether somebody asked the job to end, and how often. TERM and INT ask from when it is made."""
+    """Whether somebody asked the job to end. TERM and INT ask from when it is made.
+
+    A service manager signals every process of a group, so the signals of each are counted for themselves: a
+    second one to the same process means at once.
+    """
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.here = 0  # signals to this process
+        self.in_jvm = 0
+        self.following = False  # whether run_query looks here
         self.install()
+
+    @property
+    def asked(self) -> int:
+        """0: no, 1: after the batch, more: at once."""
+        return max(self.here, self.in_jvm)
 
     def install(self) -> None:
         """In this process; Spark's start puts its own handler of INT in place, so it is done again later."""
@@ -47,8 +58,18 @@ class Stopping:
             signal_of_jvm.handle(signal_of_jvm(name), JvmHandler(self))
 
     def ask(self, *_: object) -> None:
-        self.asked += 1
-        if self.asked == 1:
+        """A signal to this process; raises KeyboardInterrupt at the second where no query is followed."""
+        self.tell()
+        self.here += 1
+        if self.asked > 1 and not self.following:
+            raise KeyboardInterrupt
+
+    def ask_of_jvm(self) -> None:
+        self.tell()
+        self.in_jvm += 1
+
+    def tell(self) -> None:
+        if not self.asked:
             _log.info("asked to stop: ends after this batch")
 
 
@@ -59,7 +80,7 @@ class JvmHandler:
         self.stopping = stopping
 
     def handle(self, _: Any) -> None:
-        self.stopping.ask()
+        self.stopping.ask_of_jvm()
 
     class Java:
         implements: list[str] = ["sun.misc.SignalHandler"]  # noqa: RUF012
@@ -70,12 +91,16 @@ def run_query(query: StreamingQuery, progress: Progress, stopping: Stopping | No
     if stopping is not None:
         stopping.install()
         stopping.install_in_jvm(spark_of(query))
+        stopping.following = True
     try:
         follow(query, progress, stopping)
     except JobFailed:
         raise
     except Exception as error:
         raise JobFailed(explain(error)) from error
+    finally:
+        if stopping is not None:
+            stopping.following = False
 
 
 def follow(query: StreamingQuery, progress: Progress, stopping: Stopping | None) -> None:
