@@ -237,7 +237,7 @@ range_options = gathers(
 def parse_trigger(told: str | None) -> dict[str, Any]:
     """`available-now`, `once`, an interval (`5 seconds`), `continuous:INTERVAL`; None or `fast`: no pause."""
     if told is None or told.lower() == "fast":
-        return {}
+        return {"processingTime": "0 seconds"}
     if told.lower().replace("_", "-") in ("available-now", "once"):
         return {"availableNow": True}
     kind, _, interval = told.rpartition(":")

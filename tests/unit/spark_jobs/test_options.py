@@ -87,7 +87,7 @@ def test_options_become_dataclasses(tmp_path: Path) -> None:
 def test_defaults() -> None:
     found = call(job, *BASE)
     assert found["source"] == Source(("a", "b"), starting="earliest")
-    assert found["stream"].trigger_arguments() == {}
+    assert found["stream"].trigger == "fast"
     assert found["launch"] == Launch()
 
 
@@ -116,8 +116,8 @@ def test_what_is_wrong_is_said(arguments: tuple[str, ...], told: str) -> None:
 @pytest.mark.parametrize(
     ("told", "arguments"),
     [
-        (None, {}),
-        ("fast", {}),
+        (None, {"processingTime": "0 seconds"}),
+        ("fast", {"processingTime": "0 seconds"}),
         ("available-now", {"availableNow": True}),
         ("once", {"availableNow": True}),
         ("5 seconds", {"processingTime": "5 seconds"}),
