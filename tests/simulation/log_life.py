@@ -316,7 +316,7 @@ class CompactedLife(LogLife):
         log = self.log
         clean_offset = log.directory.clean_offsets.get(("t", 0))
         if assess(log, clean_offset, self.clock.now_ms()).cleanable_bytes:
-            clean_log(self.manager, log, self.clock)
+            clean_log(self.manager, log, self.clock, flush=False)
         self.cleaned_end = log.active.base_offset
 
     def _may_cut_at(self, offset: int) -> bool:

@@ -187,6 +187,9 @@ def test_a_directory_of_kafka_is_taken_over_and_given_back(kafka: KafkaProcess, 
     assert everything(kafka) == written
     assert committed(kafka) == (23, "so far")
     fill(kafka, 120)
+    with WireClient(kafka.bootstrap_servers) as wire:
+        made_meanwhile = wire.create_topic("made-meanwhile")
+        wire.produce_values("made-meanwhile", b"one", b"two")
     kafka.stop()
     assert not [path.name for path in kafka.log_dir.iterdir() if path.name.endswith("-stray")]
 
@@ -195,5 +198,8 @@ def test_a_directory_of_kafka_is_taken_over_and_given_back(kafka: KafkaProcess, 
         assert time.monotonic() - started < 30
         assert identity(ottla) == before
         again = everything(ottla)
+        with WireClient(ottla.bootstrap_servers) as wire:
+            assert bytes(wire.metadata("made-meanwhile").topics[0].topic_id) == made_meanwhile
+            assert len(wire.stored_batches("made-meanwhile")) == 1
     assert all(len(again[key]) > len(rows) for key, rows in written.items())
     assert {key: rows[: len(written[key])] for key, rows in again.items()} == written

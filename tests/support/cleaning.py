@@ -18,9 +18,11 @@ def clean_log(
     memory_bytes: int = 1 << 20,
     window_bytes: int = 64 << 10,
     took=lambda size: None,
+    flush: bool = True,
 ) -> Cleaning:
     """Clean what there is to clean, whether the log is due or not."""
-    log.flush()
+    if flush:  # what is not synced is not cleaned
+        log.flush()
     cleaner = CleanerManager(manager, (clock or FixedClock()).now_ms)
     now_ms = (clock or FixedClock()).now_ms()
     dirty = assess(log, log.directory.clean_offsets.get((log.topic, log.partition)), now_ms)
