@@ -116,7 +116,7 @@ def started_as(writer: DataStreamWriter, job: Behaviour, name: str) -> Streaming
 
 
 def run_queries(queries: Sequence[StreamingQuery], job: Behaviour, stopping: Stopping | None = None) -> None:
-    """Until all have ended, or were asked to; the first that fails ends the others, after their batch."""
+    """Until all have ended, or were asked to; one that fails stops the others, whose batch comes again."""
     if stopping is not None:
         stopping.install()
         stopping.install_in_jvm(spark_of(queries[0]))
@@ -134,16 +134,16 @@ def run_queries(queries: Sequence[StreamingQuery], job: Behaviour, stopping: Sto
 def follow_all(told: Sequence[tuple[StreamingQuery, Progress]], stopping: Stopping | None) -> None:
     ending = False
     while any(query.isActive for query, _ in told):
+        asked = 0 if stopping is None else stopping.asked
         for query, progress in told:
             query.awaitTermination(LOOK_EVERY_S / len(told))
             progress.look(query)
-            if stopping is None or not stopping.asked or not query.isActive:
-                continue
-            if not ending:
-                end_after_batch(query)
-            if stopping.asked > 1 or not query.status["isTriggerActive"]:
-                query.stop()
-        ending = stopping is not None and stopping.asked > 0
+            if asked and query.isActive:
+                if not ending:
+                    end_after_batch(query)
+                if asked > 1 or not query.status["isTriggerActive"]:
+                    query.stop()
+        ending = asked > 0
     for query, _ in told:
         query.awaitTermination()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import threading
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,15 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from spark_jobs.failures import JobFailed
 from spark_jobs.kafka import Kafka, Source
 from spark_jobs.options import Stream
+from spark_jobs.running import Stopping
 from spark_jobs.views.events import Times
 from spark_jobs.views.queries import Behaviour, run
 from tests.clients.datasets import flights
 from tests.spark.topics import Record, batch, create, fresh, write
 from tests.support.ottla_process import OttlaProcess
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -236,3 +240,38 @@ def test_an_event_that_says_nothing_ends_the_job_with_its_place_or_is_counted(
     model = Model()
     model.run([*views[:50], end])
     assert sessions_in(spark, tmp_path) == sessions_of(model)
+
+
+@pytest.mark.usefixtures("own_signals")
+def test_the_queries_run_together_and_end_when_they_are_asked(
+    spark: SparkSession, broker: OttlaProcess, views: list[View], tmp_path: Path
+) -> None:
+    topic, result = fresh(broker, 1, stem="views-live"), fresh(broker, 1, stem="also-viewed")
+    end = View(views[800].time + timedelta(days=9), 0, "the end", "nowhere")
+    some = [*views[:800], end]
+    write(broker, topic, map(record_of, some))
+    job = behaviour(broker, topic, tmp_path, result)
+    job.stream.trigger = "fast"
+    stopping = Stopping()
+    client = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "looks"})
+
+    def ask_when_there_are_results() -> None:
+        place = TopicPartition(result, 0)
+        wait_until(lambda: client.get_watermark_offsets(place, timeout=10)[1] > 0, "a pair", 60)
+        stopping.ask()
+
+    asking = threading.Thread(target=ask_when_there_are_results)
+    asking.start()
+    run(spark, job, stopping)
+    asking.join()
+    client.close()
+    assert spark.streams.active == []
+    model = Model()
+    model.run(some)
+    assert sessions_in(spark, tmp_path) == sessions_of(model)
+    job.stream.trigger = "available-now"
+    run(spark, job)  # there is nothing left to do, and nothing comes twice
+    assert sessions_in(spark, tmp_path) == sessions_of(model)
+    rows = batch(spark, broker, subscribe=result).collect()
+    last = {bytes(row["key"]): json.loads(row["value"]) for row in sorted(rows, key=lambda r: r["offset"])}
+    assert sum(each["count"] for each in last.values()) == sum(model.pairs().values())
