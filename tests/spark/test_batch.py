@@ -27,7 +27,8 @@ def rows() -> list[Row]:
 
 @pytest.fixture(scope="module")
 def broker(rows: list[Row]):
-    with OttlaProcess({"num.partitions": str(PARTITIONS), "log.segment.bytes": str(4 << 20)}) as broker:
+    settings = {"num.partitions": str(PARTITIONS), "log.segment.bytes": str(4 << 20)}
+    with OttlaProcess({**settings, "log.retention.ms": "-1"}) as broker:  # the flights are of 2013
         write_with_confluent(broker.bootstrap_servers, "flights", rows, "lz4", PARTITIONS)
         yield broker
 

@@ -31,13 +31,6 @@ HOUR_MS = 3_600_000
 ALL = {EARLY: (0, SIZE), LATE: (0, SIZE)}
 
 
-@pytest.fixture(params=["ottla_process", "apache_kafka"], scope="module")
-def either_broker(request: pytest.FixtureRequest) -> Broker:
-    """Each in turn, and no more often than once a module."""
-    broker: Broker = request.getfixturevalue(request.param)
-    return broker
-
-
 @pytest.fixture(scope="module")
 def topic(either_broker: Broker) -> str:
     name = fresh(either_broker, 3, {"message.timestamp.before.max.ms": str(1 << 60)}, "spark-offsets")

@@ -40,9 +40,9 @@ def admin(broker: Broker) -> AdminClient:
 
 
 def create(broker: Broker, name: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
-    """A topic of this name; returns when a client can see it whole."""
+    """A topic of this name that keeps records of any age; returns when a client can see it whole."""
     client = admin(broker)
-    topic = NewTopic(name, partitions, 1, config=dict(config or {}))
+    topic = NewTopic(name, partitions, 1, config={"retention.ms": "-1", **(config or {})})
     client.create_topics([topic])[name].result(TIMEOUT_S)
     wait_for_partitions(broker, name, partitions)
 
