@@ -18,11 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from protocol.errors import ErrorCode
 from storage import segment_dump
+from storage.cleaner.choice import assess
 from storage.errors import AppendRefused, StorageFailed
 from storage.log_config import LogConfig
 from storage.log_manager import LogManager
 from storage.partition_log import PartitionLog
 from tests.simulation.files import SimFileSystem
+from tests.support.cleaning import clean_log
 from tests.support.logs import START_MS, TOPIC_ID, FixedClock, batch, checked, open_manager, read_records
 
 Row = tuple[int, int, bytes]  # offset, timestamp, value
@@ -45,12 +47,18 @@ class LogMachine(RuleBasedStateMachine):
         interval=st.sampled_from([0, 150, 1000]),
         tail=st.sampled_from([0, 600, 1 << 20]),
         jitter=st.booleans(),
+        compacted=st.booleans(),
+        retained=st.sampled_from([-1, 1000]),
     )
-    def start_up(self, segment: int, interval: int, tail: int, jitter: bool) -> None:
+    def start_up(
+        self, segment: int, interval: int, tail: int, jitter: bool, compacted: bool, retained: int
+    ) -> None:
         self.config = LogConfig(
             segment_bytes=segment, index_interval_bytes=interval, segment_ms=100_000,
-            segment_jitter_ms=50_000 if jitter else 0,
+            segment_jitter_ms=50_000 if jitter else 0, retention_bytes=retained, retention_ms=-1,
+            cleanup_policy=("compact", "delete") if compacted else ("delete",),
         )  # fmt: skip
+        self.cleaned_end = 0
         self.tail = tail
         self.files = SimFileSystem()
         self.open()
@@ -102,7 +110,8 @@ class LogMachine(RuleBasedStateMachine):
         self.serial += count
         known = self.sequences.setdefault(producer, [])
         sequence = known[-1][0] + known[-1][1] if known else 0
-        data = make_batch(times, values, codec, producer, sequence if producer >= 0 else -1)
+        keys = [key_of(value) if self.config.compacted else None for value in values]
+        data = make_batch(times, keys, values, codec, producer, sequence if producer >= 0 else -1)
         if len(data) > self.config.segment_bytes:
             return
         appended = self.log.append_as_leader(checked(data), self.epoch, START_MS)
@@ -176,12 +185,49 @@ class LogMachine(RuleBasedStateMachine):
         self.start += int(part * (self.end - self.start))
         assert self.log.delete_records(self.start) == self.start
         self.manager.persist_log_starts()
+        self._retain()
+
+    @precondition(lambda self: not self.staged)
+    @rule()
+    def retention(self) -> None:
+        self._retain()
+
+    def _retain(self) -> None:
+        """What goes is whole segments from the front, as few as bring the log to its size."""
+        size = self.log.size_bytes
         list(self.manager.delete_old_segments())
+        segments, limit = list(self.log.local.segments), self.config.retention_bytes
+        if self.log.start_offset > self.start:
+            assert 0 <= limit <= size
+        if limit >= 0 and len(segments) > 1:
+            assert self.log.size_bytes - limit < segments[0].size
+        self.start = max(self.start, segments[0].base_offset)
+        assert self.log.start_offset == self.start
+
+    @precondition(lambda self: not self.staged and self.config.compacted)
+    @rule()
+    def compact(self) -> None:
+        """Of each key the newest record below the active segment stays, and all records behind."""
+        log = self.log
+        self.cleaned_end = active = log.active.base_offset
+        clean_offset = log.directory.clean_offsets.get(("t", 0))
+        log.flush()
+        self.flushed = self.end
+        if not assess(log, clean_offset, START_MS).cleanable_bytes:
+            return
+        clean_log(self.manager, log)
+        newest = {key_of(row[2]): row[0] for rows in self.rows for row in rows if row[0] < active}
+        kept = [
+            tuple(row for row in rows if row[0] >= active or newest[key_of(row[2])] == row[0])
+            for rows in self.rows
+        ]
+        self.rows = [rows for rows in kept if rows]
 
     @precondition(lambda self: not self.staged and self.rows)
     @rule(part=st.floats(0, 1))
     def truncate(self, part: float) -> None:
-        keep = [rows for rows in self.rows if rows[0][0] >= self.start]
+        # What the cleaner has read is committed, and never cut off.
+        keep = [rows for rows in self.rows if rows[0][0] >= max(self.start, self.cleaned_end)]
         if not keep:
             return
         cut = keep[int(part * (len(keep) - 1))][0][0]
@@ -285,11 +331,16 @@ class LogMachine(RuleBasedStateMachine):
             self.manager.close()
 
 
-def make_batch(times, values, codec, producer, sequence):
+def key_of(value: bytes) -> bytes:
+    return b"k%d" % (int(value.partition(b".")[0]) % 4)
+
+
+def make_batch(times, keys, values, codec, producer, sequence):
     from protocol.records.batch import Record
     from protocol.records.builder import build_batch
 
-    rows = [Record(i, at, None, value) for i, (at, value) in enumerate(zip(times, values, strict=True))]
+    columns = enumerate(zip(times, keys, values, strict=True))
+    rows = [Record(i, at, key, value) for i, (at, key, value) in columns]
     return build_batch(
         rows,
         codec=codec,
