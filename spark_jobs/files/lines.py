@@ -82,7 +82,8 @@ def identity_of(status: os.stat_result) -> str:
 def look(patterns: Iterable[str], known: Places) -> list[Found]:
     """Files of the patterns (a folder means what is in it), and known ones that moved within their folder.
 
-    The oldest change comes first, so that a rotated file's rest goes before its successor's lines.
+    The oldest change comes first, so that with a limit of bytes a rotated file's rest goes before its
+    successor's lines. Within a batch only the lines of one file are in order.
     """
     found: dict[str, Found] = {}
     for path in paths_of(patterns):

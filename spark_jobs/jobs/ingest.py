@@ -19,11 +19,11 @@ folder of JSON lines (file, position or row, reason) by batch; a repeated batch 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import click
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
@@ -78,8 +78,11 @@ def as_bytes(rows: DataFrame, told: str) -> Column:
     return found if kind == "binary" else f.encode(found.cast("string"), "UTF-8")
 
 
-def records(rows: DataFrame, shape: Shape, data: list[str]) -> DataFrame:
-    """key, value, headers and partition of rows; `data` are the columns that make the JSON value."""
+def records(rows: DataFrame, shape: Shape, data: list[str], kept: Sequence[str] = ()) -> DataFrame:
+    """key, value, headers and partition of rows; `data` are the columns that make the JSON value.
+
+    The columns of `kept` stay beside them.
+    """
     made: dict[str, Column] = {}
     if shape.key is not None:
         made["key"] = as_bytes(rows, shape.key)
@@ -103,7 +106,7 @@ def records(rows: DataFrame, shape: Shape, data: list[str]) -> DataFrame:
             own = f.coalesce(column(rows, shape.headers_column).cast(HEADERS), f.array().cast(HEADERS))
             headers = f.concat(own, headers)
         made["headers"] = headers
-    return rows.select(*(told.alias(name) for name, told in made.items()))
+    return rows.select(*(told.alias(name) for name, told in made.items()), *kept)
 
 
 @dataclass(slots=True)
@@ -131,47 +134,55 @@ class Load:
         kept, files = rows.persist(), dict[str, str]()
         try:
             try:
-                kept.count()
+                bad, example = bad_rows(kept)
             except Exception as error:
                 if self.recover is None or self.quarantine is None or not tables.about_files(error):
                     raise
                 kept.unpersist()
                 rows, files = self.recover(number)
                 kept = rows.persist()
-            self.put_aside(kept.where(f.col(MALFORMED).isNotNull()), files, number)
-            good = kept.where(f.col(MALFORMED).isNull())
+                bad, example = bad_rows(kept)
+            if example is not None and self.quarantine is None:
+                raise malformed(example)
+            if bad or files:
+                self.put_aside(kept.where(f.col(MALFORMED).isNotNull()), files, number)
+                self.refused += bad + len(files)
+            good = kept.where(f.col(MALFORMED).isNull()) if bad else kept
             write_batch(records(good, self.shape, self.data), self.kafka, self.topic)
         finally:
             kept.unpersist()
 
     def put_aside(self, bad: DataFrame, files: dict[str, str], number: int) -> None:
-        place = [POSITION] if POSITION in bad.columns else []
-        told = bad.select(FILE, *place, MALFORMED)
-        if self.quarantine is None:
-            for row in told.limit(1).collect():
-                at = f", byte {row[POSITION]}" if place else ""
-                raise JobFailed(
-                    f"file {row[FILE]}{at}: malformed: {row[MALFORMED][:200]!r}. Nothing of this batch is "
-                    "written. Mend the file, or give --quarantine to go on without such rows."
-                )
-            return
-        made = told.select(
+        """What is bad in a batch, as one file of JSON lines, which a repeated batch writes anew."""
+        made = bad.select(
             f.col(FILE).alias("file"),
-            *(f.col(name).alias("position") for name in place),
+            *(f.col(name).alias("position") for name in (POSITION,) if name in bad.columns),
             f.col(MALFORMED).alias("row"),
             f.lit("malformed").alias("reason"),
         )
-        spark = bad.sparkSession
         if files:
-            lost = spark.createDataFrame(list(files.items()), "file string, reason string")
+            lost = bad.sparkSession.createDataFrame(list(files.items()), "file string, reason string")
             made = made.unionByName(lost, allowMissingColumns=True)
-        count = made.count()
-        if count:
-            self.refused += count
-            made.coalesce(1).write.mode("overwrite").json(f"{self.quarantine}/batch={number}")
+        made.coalesce(1).write.mode("overwrite").json(f"{self.quarantine}/batch={number}")
 
     def told(self) -> str:
         return f", {self.refused:,} in quarantine" if self.refused else ""
+
+
+def bad_rows(rows: DataFrame) -> tuple[int, Row | None]:
+    """How many rows are bad, and one of them; reads every row."""
+    place = [POSITION] if POSITION in rows.columns else []
+    one = f.when(f.col(MALFORMED).isNotNull(), f.struct(FILE, *place, MALFORMED))
+    found = rows.agg(f.count(MALFORMED).alias("bad"), f.min(one).alias("example")).collect()[0]
+    return found["bad"], found["example"]
+
+
+def malformed(row: Row) -> JobFailed:
+    at = f", byte {row[POSITION]}" if POSITION in row else ""
+    return JobFailed(
+        f"file {row[FILE]}{at}: malformed: {row[MALFORMED][:200]!r}. Nothing of this batch is written. "
+        "Mend the file, or give --quarantine to go on without such rows."
+    )
 
 
 def run(
