@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 # what drain --origin adds to a record; never part of the compared contents
@@ -55,23 +55,17 @@ def of_archive(records: DataFrame, compared: Compared) -> DataFrame:
     return of_topic(records, compared)
 
 
-def of_lines(lines: DataFrame, compared: Compared) -> DataFrame:
-    """Lines of text files: a line is a value, the file is the partition, the line's number the offset.
+def of_rows(rows: DataFrame, compared: Compared) -> DataFrame:
+    """Lines or rows of files: the file is the partition, the row's number the offset.
 
-    Takes the columns value (string), file, block (where the task's part of the file begins) and number
-    (rising in a task).
+    Takes the columns key and value (binary), file, block (where the task's part of the file begins) and
+    number (rising in a task).
     """
-    from pyspark.sql import Window
-
-    line = f.row_number().over(Window.partitionBy("file").orderBy("block", "number"))
-    records = lines.select(
-        f.col("file").alias("part"),
-        (line.cast("long") - 1).alias("pos"),
-        f.lit(None).cast("binary").alias("key"),
-        f.encode("value", "UTF-8").alias("value"),
+    row = f.row_number().over(Window.partitionBy("file").orderBy("block", "number"))
+    records = rows.select(f.col("file").alias("part"), (row.cast("long") - 1).alias("pos"), "key", "value")
+    return records.select(
+        "part", "pos", "key", *digests(compared, records.columns), *identity(compared, False)
     )
-    content = Compared(("value",))
-    return records.select("part", "pos", "key", *digests(content, records.columns), *identity(content, False))
 
 
 def identity(compared: Compared, origin: bool) -> tuple[Column, Column]:

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 from pyspark.sql import SparkSession
 
+from spark_jobs.audit.reading import FilesPart, TopicPart, range_of
 from spark_jobs.audit.report import Report
-from spark_jobs.audit.run import Audit, FilesPart, TopicPart, range_of, run
+from spark_jobs.audit.run import Audit, run
 from spark_jobs.audit.sides import COMPARABLE, Compared
 from spark_jobs.audit.watch import Watch
 from spark_jobs.failures import JobFailed
@@ -21,7 +22,7 @@ from spark_jobs.running import Stopping
 from spark_jobs.session import Launch, build_session, stop
 from spark_jobs.topics import Topics
 
-FORMATS = ("archive", "lines")
+FORMATS = ("archive", "lines", "csv", "json", "parquet")
 
 
 @dataclass(slots=True)
@@ -49,8 +50,7 @@ def offsets_of(topic: str, text: str | None, option: str) -> dict[int, int]:
 
 def part_of(
     topic: str | None,
-    files: str | None,
-    kind: str,
+    files: FilesPart | None,
     kafka: Kafka,
     starting: str | None,
     ending: str | None,
@@ -65,9 +65,7 @@ def part_of(
             offsets_of(topic, ending, "--ending-offsets"),
             committed,
         )
-    if files is not None and topic is None:
-        return FilesPart(files, kind)
-    return None
+    return files if topic is None else None
 
 
 def compared_of(
@@ -77,19 +75,20 @@ def compared_of(
     compare: str | None,
     ignored: tuple[str, ...],
 ) -> Compared:
-    """What is compared, with what an archive or lines of text allow where nothing is said."""
-    formats = [part.format for part in (left, right) if isinstance(part, FilesPart)]
+    """What is compared, with what the files allow where nothing is said."""
+    files = [part for part in (left, right) if isinstance(part, FilesPart)]
+    rows = [part for part in files if part.format != "archive"]
     if match == "auto":
-        match = "place" if "archive" in formats else "content"
-    if "lines" in formats and match != "content":
-        raise click.UsageError("lines of text have no offsets of a topic: --match content")
-    chosen = compare or ("value" if "lines" in formats else "key,value,headers")
+        match = "place" if files and not rows else "content"
+    if rows and match != "content":
+        raise click.UsageError(f"--match {match}: {rows[0].format} files have no offsets of a topic")
+    known: tuple[str, ...] = COMPARABLE
+    if rows:
+        known = ("key", "value") if all(part.key for part in rows) else ("value",)
+    chosen = compare or ",".join(name for name in known if name != "timestamp")
     fields = tuple(name.strip() for name in chosen.split(",") if name.strip())
-    unknown = [name for name in fields if name not in COMPARABLE]
-    if unknown or not fields:
-        raise click.UsageError(f"--compare {compare}: choose from {', '.join(COMPARABLE)}")
-    if "lines" in formats and fields != ("value",):
-        raise click.UsageError("lines of text have values only: --compare value")
+    if not fields or any(name not in known for name in fields):
+        raise click.UsageError(f"--compare {compare}: choose from {', '.join(known)}")
     return Compared(fields, ignored, match)
 
 
@@ -146,8 +145,12 @@ def held(topics: Topics, part: TopicPart) -> int:
     "--files-format",
     type=click.Choice(FORMATS),
     default="archive",
-    help="archive: Parquet with the columns of a topic, as `archive` writes it; lines: a record a line.",
+    help="archive: Parquet with the columns of a topic, as `archive` writes it; lines: a record a line; the "
+    "others: a record a row, as `ingest` makes it.",
 )
+@click.option("--files-key", metavar="COLUMN", help="Of rows: the key, as ingest's --key.")
+@click.option("--files-value", metavar="COLUMN", help="Of rows: the value, as ingest's --value; else JSON.")
+@click.option("--files-schema", metavar="DDL", help="Of rows: their columns, as ingest's --schema.")
 @click.option("--right-bootstrap", metavar="HOST:PORT,...", help="Another cluster for the right.")
 @click.option("--right-kafka-option", multiple=True, metavar="KEY=VALUE", help="Settings for it. Repeatable.")
 @click.option("--starting-offsets", metavar="JSON", help='From where: {"topic": {"0": 23}}, else earliest.')
@@ -193,6 +196,9 @@ def command(
     left_files: str | None,
     right_files: str | None,
     files_format: str,
+    files_key: str | None,
+    files_value: str | None,
+    files_schema: str | None,
     right_bootstrap: str | None,
     right_kafka_option: tuple[str, ...],
     starting_offsets: str | None,
@@ -230,8 +236,12 @@ def command(
     other = Kafka(right_bootstrap or kafka.bootstrap, {**kafka.options} if right_bootstrap is None else {})
     other.options = {**other.options, **pairs(right_kafka_option, "--right-kafka-option")}
     range_ = starting_offsets, ending_offsets, not read_uncommitted
-    lefts = part_of(left, left_files, files_format, kafka, *range_)
-    rights = part_of(right, right_files, files_format, other, *range_)
+    files = [
+        path and FilesPart(path, files_format, files_key, files_value, files_schema)
+        for path in (left_files, right_files)
+    ]
+    lefts = part_of(left, files[0] or None, kafka, *range_)
+    rights = part_of(right, files[1] or None, other, *range_)
     if lefts is None or rights is None:
         raise click.UsageError("give each side once: --left or --left-files, and --right or --right-files")
     audit = Audit(

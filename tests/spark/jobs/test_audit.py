@@ -6,17 +6,23 @@ import itertools
 import json
 import threading
 import zlib
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_jobs.audit.run import Audit, FilesPart, TopicPart, run
+from spark_jobs.audit.reading import FilesPart, TopicPart
+from spark_jobs.audit.run import Audit, run
 from spark_jobs.audit.sides import Compared
 from spark_jobs.failures import JobFailed
+from spark_jobs.files.table import Table
 from spark_jobs.jobs.archive import run_batch
 from spark_jobs.jobs.audit import Output, perform
+from spark_jobs.jobs.ingest import Shape
+from spark_jobs.jobs.ingest import run as ingest
 from spark_jobs.kafka import Kafka, Source
+from spark_jobs.options import Stream
 from tests.clients.datasets import flights
 from tests.spark.topics import Record, delete_records, fresh, write
 from tests.support.ottla_process import OttlaProcess
@@ -192,11 +198,11 @@ def test_files_of_lines_hold_what_the_topic_holds(
     spark: SparkSession, broker: OttlaProcess, records: list[Record], tmp_path: Path
 ) -> None:
     lines = [record.value for record in records]
-    files = [lines[:1000], lines[1000:2500], lines[2500:]]
-    for number, some in enumerate(files):
+    parts = [lines[:1000], lines[1000:2500], lines[2500:]]
+    for number, some in enumerate(parts):
         (tmp_path / f"{number}.log").write_bytes(b"".join(line + b"\n" for line in some))
     right = fresh(broker, PARTITIONS, stem="audit-right")
-    written = [Record(number, line) for number, some in enumerate(files) for line in some]
+    written = [Record(number, line) for number, some in enumerate(parts) for line in some]
     lost = written.pop(1700)
     write(broker, right, written)
     report = run(
@@ -210,8 +216,29 @@ def test_files_of_lines_hold_what_the_topic_holds(
     )
     assert counts(report) == {"lost": 1}
     assert report.check("lost").examples[0].left.endswith("/1.log@700")
-    assert lost.value == files[1][700]
+    assert lost.value == parts[1][700]
     assert [each.records for each in report.left.partitions] == [1000, 1500, 500]
+
+
+def test_rows_of_files_are_compared_with_what_ingest_made_of_them(
+    spark: SparkSession, broker: OttlaProcess, tmp_path: Path
+) -> None:
+    lines = files("vega_datasets").joinpath("_data/airports.csv").read_text(encoding="utf-8").splitlines()
+    for name, some in (("east", lines[1:2000]), ("west", lines[2000:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *some]) + "\n", encoding="utf-8")
+    topic = fresh(broker, PARTITIONS, stem="audit-airports")
+    table, stream = Table(str(tmp_path / "*.csv"), "csv"), Stream(str(tmp_path / "ckpt"), "available-now")
+    ingest(spark, Kafka(broker.bootstrap_servers), table, topic, Shape(key="iata"), stream)
+    left, right = FilesPart(table.path, "csv", key="iata"), TopicPart(topic, broker.bootstrap_servers)
+    report = run(spark, Audit(left, right, Compared(("key", "value"))))
+    assert report.ok
+    assert report.equal
+    assert [each.records for each in report.left.partitions] == [1999, len(lines) - 2000]
+    extra = tmp_path / "more.csv"
+    extra.write_text(f"{lines[0]}\n{lines[1]}\nZZZ{lines[2][3:]}\n", encoding="utf-8")
+    report = run(spark, Audit(left, right, Compared(("key", "value"))))
+    assert counts(report) == {"lost": 2}  # a second copy of one, and one that is new
+    assert [one.left for one in report.check("lost").examples] == [f"file://{extra}@0", f"file://{extra}@1"]
 
 
 def test_an_archive_is_compared_place_by_place(

@@ -13,7 +13,8 @@ import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from spark_jobs.audit.run import Audit, TopicPart
+from spark_jobs.audit.reading import TopicPart
+from spark_jobs.audit.run import Audit
 from spark_jobs.audit.run import run as audit
 from spark_jobs.audit.sides import Compared
 from spark_jobs.failures import JobFailed

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import spark_jobs
-from spark_jobs.audit.run import FilesPart, TopicPart
+from spark_jobs.audit.reading import FilesPart, TopicPart
 from spark_jobs.jobs.audit import command, compared_of, offsets_of
 from tests.unit.spark_jobs.jobs.shared import everything_shared
 
@@ -33,9 +33,13 @@ def test_records_are_recognised_by_what_the_sides_allow() -> None:
     assert (lines.match, lines.fields) == ("content", ("value",))
     topics = compared_of("origin", TOPIC, TOPIC, "key, value", ("trace",))
     assert (topics.match, topics.fields, topics.ignored_headers) == ("origin", ("key", "value"), ("trace",))
-    for match, compare in (("place", None), ("auto", "key,value")):
-        with pytest.raises(click.UsageError, match="lines of text"):
-            compared_of(match, LINES, TOPIC, compare, ())
+    with pytest.raises(click.UsageError, match="--match place: lines files have no offsets"):
+        compared_of("place", LINES, TOPIC, None, ())
+    with pytest.raises(click.UsageError, match="choose from value"):
+        compared_of("auto", LINES, TOPIC, "key,value", ())
+    rows = FilesPart("/data", "csv", key="id")
+    assert compared_of("auto", rows, TOPIC, None, ()).fields == ("key", "value")
+    assert compared_of("auto", FilesPart("/data", "csv"), TOPIC, None, ()).fields == ("value",)
     with pytest.raises(click.UsageError, match="choose from key, value, headers, timestamp"):
         compared_of("auto", TOPIC, TOPIC, "key,offset", ())
 
