@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from runtime.blocking import BlockingBusy
 from runtime.tasks import TaskScope
@@ -171,10 +171,10 @@ class Cleaner:
             if not call.done():
                 call.cancel()
                 await asyncio.wait((call,))
-        result, error = call.result()
-        if error is not None:
-            raise error
-        return cast("_T", result)
+        outcome = call.result()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     async def _write_checkpoints(self) -> None:
         for directory in self._logs.online_dirs():
@@ -187,9 +187,7 @@ class Cleaner:
                     log.warning("The cleaner's checkpoint waits for the next turn: %s", error)
 
 
-async def _outcome(call: Coroutine[object, object, _T]) -> tuple[_T | None, Exception | None]:
+async def _outcome(call: Coroutine[object, object, _T]) -> _T | BaseException:
     """What a call ends in, as a value: a task that fails would be reported by its scope."""
-    try:
-        return await call, None
-    except Exception as error:
-        return None, error
+    [outcome] = await asyncio.gather(call, return_exceptions=True)
+    return outcome

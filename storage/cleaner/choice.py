@@ -1,10 +1,12 @@
 """Which log is cleaned next, and how far: the dirtiest one first.
 
 A log is clean below its first dirty offset (the cleaner's checkpoint). What may be cleaned ends before the
-active segment, before undecided transactions, and before the first segment with records younger than
-min.compaction.lag.ms. How dirty a log is, is told in bytes of whole segments: cleanable to clean plus
-cleanable. A log is due when that exceeds min.cleanable.dirty.ratio, or when a record has waited longer than
-max.compaction.lag.ms.
+active segment, before undecided transactions, before the first segment with records younger than
+min.compaction.lag.ms, and before what is not synced: a power cut that took a newer record must not meet a log
+from which the older one has gone already.
+
+How dirty a log is, is told in bytes of whole segments: cleanable to clean plus cleanable. A log is due when
+that exceeds min.cleanable.dirty.ratio, or when a record has waited longer than max.compaction.lag.ms.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ def filled(broker, topic="t", config=COMPACTED, count=60):
     log.update_config(config)
     for number in range(count):
         append(log, build_batch([Record(0, START_MS, b"k%d" % (number % 5), b"%d" % number + bytes(80))]))
+    log.flush()
     return log
 
 

@@ -1,0 +1,27 @@
+"""Priority and pauses, seen in a process of its own."""
+
+import subprocess
+import sys
+
+from runtime import background
+
+PROGRAM = """
+import os, sys
+sys.path.insert(0, ".")
+from runtime import background
+before = os.nice(0)
+background.lower_priority()
+background.lower_priority()
+print(os.nice(0) - before)
+"""
+
+
+def test_the_priority_is_lowered_once():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(background.NICENESS)
+
+
+def test_a_pause_lasts_as_long_as_told():
+    begun = background.monotonic()
+    background.pause(0.01)
+    assert background.monotonic() - begun >= 0.01
