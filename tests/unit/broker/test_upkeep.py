@@ -1,9 +1,13 @@
 import asyncio
+import dataclasses
+import os
 
+from broker import upkeep
 from broker.config.broker_config import BrokerConfig
 from broker.upkeep import Upkeep
 from runtime.blocking import BlockingBusy
 from storage import checkpoints, names
+from storage.flush_job import FlushJob
 from tests.support.net_broker import NetBroker, produce_request
 
 EVERY_10_MS = {
@@ -40,8 +44,8 @@ def test_a_disk_that_fails_a_checkpoint_is_taken_out_of_service(tmp_path, monkey
             raise OSError(5, "Input/output error")
 
         monkeypatch.setattr(checkpoints, "write_offsets", fails)
-        upkeep = Upkeep(ctx.env, ctx.config, ctx.logs)
-        broker.run(upkeep._checkpoint(names.HIGH_WATERMARKS, lambda log: log.high_watermark))
+        work = Upkeep(ctx.env, ctx.config, ctx.logs)
+        broker.run(work._checkpoint(names.HIGH_WATERMARKS))
         assert directory.offline
         monkeypatch.undo()
 
@@ -62,9 +66,9 @@ def test_work_that_fails_is_tried_again_and_that_of_no_interval_runs_once(tmp_pa
             async def note():
                 once.append(True)
 
-            upkeep = Upkeep(ctx.env, ctx.config, ctx.logs)
-            upkeep._every("something that is done once", 0, note)
-            upkeep._every("something that fails", 1, work)
+            timed = Upkeep(ctx.env, ctx.config, ctx.logs)
+            timed._every("something that is done once", 0, note)
+            timed._every("something that fails", 1, work)
             async with asyncio.timeout(10):
                 await third.wait()
 
@@ -82,3 +86,67 @@ def test_a_file_that_cannot_be_removed_keeps_no_other_from_going(tmp_path, monke
         monkeypatch.setattr(ctx.logs, "take_doomed", lambda: [stays, lambda: gone.append("second")])
         broker.run(Upkeep(ctx.env, ctx.config, ctx.logs)._remove_files())
         assert gone == ["second"]
+
+
+def test_retention_and_the_removal_of_its_files_go_by_the_clock(tmp_path):
+    with NetBroker(tmp_path) as broker:
+        broker.create("orders", 1)
+        for _ in range(3):
+            broker.connect().call(produce_request("orders", 0, [b"a"]), 9)
+        ctx = broker.ctx
+        log = ctx.logs.get("orders", 0)
+        log.update_config(dataclasses.replace(log.config, retention_ms=0, file_delete_delay_ms=0))
+        often = {"log.retention.check.interval.ms": "10", "log.initial.task.delay.ms": "0"}
+
+        async def until_empty():
+            Upkeep(ctx.env, BrokerConfig({**ctx.config.static, **often}), ctx.logs).start()
+            async with asyncio.timeout(10):
+                while any(name.startswith("0" * 20) for name in os.listdir(log.local.directory)):
+                    await ctx.env.run_blocking(os.listdir, log.local.directory)
+
+        broker.run(until_empty())
+        assert (log.start_offset, log.end_offset, log.size_bytes) == (3, 3, 0)
+
+
+def test_a_sync_that_somebody_waits_for_is_made_however_busy_the_threads_are(tmp_path, monkeypatch):
+    with NetBroker(tmp_path) as broker:
+        broker.create("orders", 1)
+        broker.connect().call(produce_request("orders", 0, [b"a"]), 9)
+        ctx, told = broker.ctx, []
+        log = ctx.logs.get("orders", 0)
+        monkeypatch.setattr(upkeep, "BUSY_SECONDS", 0.0)
+        refusals = iter([BlockingBusy("busy"), BlockingBusy("busy")])
+        real = ctx.env.blocking.submit
+
+        def submit(function, *args):
+            refusal = next(refusals, None)
+            if refusal is not None:
+                raise refusal
+            return real(function, *args)
+
+        monkeypatch.setattr(ctx.env.blocking, "submit", submit)
+        work = Upkeep(ctx.env, ctx.config, ctx.logs)
+        broker.run(work._sync(FlushJob(log, 1)))
+        assert log.recovery_point == 0  # nobody waits: the next one covers it
+        refusals = iter([BlockingBusy("busy"), BlockingBusy("busy")])
+        broker.run(work._sync(FlushJob(log, 1, ended=lambda job, error: told.append(error))))
+        assert log.recovery_point == 1
+        assert told == [None]
+
+
+def test_work_on_every_log_lets_the_loop_have_its_turns(tmp_path, monkeypatch):
+    with NetBroker(tmp_path) as broker:
+        ctx, seen = broker.ctx, []
+        monkeypatch.setattr(upkeep, "STEP_SECONDS", 0.0)
+
+        async def work():
+            def steps():
+                for number in range(3):
+                    asyncio.get_running_loop().call_soon(seen.append, f"other {number}")
+                    seen.append(f"step {number}")
+                    yield 1
+
+            await Upkeep(ctx.env, ctx.config, ctx.logs)._in_steps(steps())
+
+        broker.run(work())
+        assert seen == ["step 0", "other 0", "step 1", "other 1", "step 2", "other 2"]

@@ -30,6 +30,7 @@ def cache(*entries, files=None):
     ],
 )
 def test_assignment_keeps_epochs_and_offsets_rising(given_entries, kept):
+    """storage.md 87."""
     assert cache(*given_entries).entries == kept
 
 
@@ -43,10 +44,12 @@ def test_a_negative_epoch_is_refused():
                           (5, (-1, -1)), (-1, (-1, -1))]
 )  # fmt: skip
 def test_end_offsets(epoch, answer):
+    """storage.md 88."""
     assert cache((0, 10), (2, 13), (4, 17)).end_offset_for(epoch, 30) == answer
 
 
 def test_an_epoch_below_the_first_ends_where_that_starts():
+    """storage.md 88."""
     assert cache((3, 10), (4, 13)).end_offset_for(1, 30) == (1, 10)
     assert cache().end_offset_for(0, 30) == (-1, -1)
 
@@ -63,6 +66,7 @@ def test_an_epoch_below_the_first_ends_where_that_starts():
     ],
 )
 def test_truncation_from_the_start(start, kept):
+    """storage.md 89."""
     epochs = cache((2, 6), (3, 8), (4, 11))
     epochs.truncate_from_start(start)
     assert epochs.entries == kept
@@ -72,6 +76,7 @@ def test_truncation_from_the_start(start, kept):
     ("end", "kept"), [(8, [(2, 6)]), (9, [(2, 6), (3, 8)]), (-1, [(2, 6), (3, 8), (4, 11)]), (0, [])]
 )
 def test_truncation_from_the_end(end, kept):
+    """storage.md 90."""
     epochs = cache((2, 6), (3, 8), (4, 11))
     epochs.truncate_from_end(end)
     assert epochs.entries == kept

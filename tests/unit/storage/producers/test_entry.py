@@ -30,18 +30,21 @@ def test_sequences_go_round_at_two_to_the_31():
 
 
 def test_after_the_greatest_sequence_comes_zero_and_not_one():
+    """storage.md 72."""
     entry = entry_after((SEQUENCE_MAX, SEQUENCE_MAX))
     assert check_sequence(entry, 0, 0, 0, True) is None
     assert refusal(entry, 0, 1, 1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_batch_may_wrap_inside():
+    """storage.md 72."""
     entry = entry_after((SEQUENCE_MAX - 1, 3))
     assert check_sequence(entry, 0, 4, 4, True) is None
     assert check_sequence(entry, 0, SEQUENCE_MAX - 1, 3, True) == (SEQUENCE_MAX - 1, 3, 5, 5, 100)
 
 
 def test_the_last_five_batches_are_duplicates_older_and_partial_ones_are_out_of_order():
+    """storage.md 75."""
     entry = entry_after((0, 2), (3, 3), (4, 6), (7, 7), (8, 9), (10, 10))
     for first, last, offset in ((10, 10, 10), (8, 9, 9), (7, 7, 7), (4, 6, 6), (3, 3, 3)):
         assert check_sequence(entry, 0, first, last, True)[2] == offset
@@ -61,6 +64,7 @@ def test_an_older_epoch_is_fenced_and_a_newer_one_begins_at_zero():
 
 
 def test_a_producer_known_by_a_marker_only_begins_at_zero():
+    """storage.md 73."""
     entry = ProducerEntry(7, 2)
     assert refusal(entry, 2, 17, 17) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert check_sequence(entry, 2, 0, 0, True) is None

@@ -1,9 +1,10 @@
 import pytest
 
 from storage.errors import AppendRefused
+from storage.producers.settings import ProducerSettings
 from storage.producers.state import ProducerState
 from tests.simulation.files import SimFileSystem
-from tests.support.logs import facts
+from tests.support.logs import FixedClock, facts
 
 
 def state():
@@ -41,6 +42,7 @@ def test_a_refused_batch_changes_nothing():
 
 
 def test_replay_takes_duplicates_and_gaps_and_follows_transactions():
+    """storage.md 76."""
     _, producers = state()
     producers.replay(1, 0, 0, 9, 9, 100, False)
     producers.replay(1, 0, 0, 19, 9, 100, False)
@@ -54,6 +56,7 @@ def test_replay_takes_duplicates_and_gaps_and_follows_transactions():
 
 
 def test_snapshots_restore_the_last_batch_and_an_open_transaction():
+    """storage.md 77."""
     files, producers = state()
     producers.replay(1, 0, 0, 9, 9, 100, True)
     producers.replay(2, 3, 5, 12, 2, 101, False)
@@ -67,6 +70,7 @@ def test_snapshots_restore_the_last_batch_and_an_open_transaction():
 
 
 def test_loading_removes_snapshots_above_the_end_and_damaged_ones():
+    """storage.md 78."""
     files, producers = state()
     for offset in (1, 2, 3, 4, 5):
         producers.replay(1, 0, offset - 1, offset - 1, 0, 100, False)
@@ -141,3 +145,45 @@ def test_what_is_staged_is_not_forgotten(monkeypatch):
     producers.commit(8)
     producers.stage(9, 0, 0, 8, 0, 0)
     assert set(producers.entries) == {2, 3, 4, 5, 6, 7, 9}
+
+
+def test_there_is_one_snapshot_for_an_offset():
+    """storage.md 79."""
+    files, producers = state()
+    producers.replay(1, 0, 0, 0, 0, 100, False)
+    producers.map_end_offset = 1
+    assert producers.take_snapshot() == producers.path_of(1)
+    files.remove(producers.path_of(1))
+    assert producers.take_snapshot() is None
+    producers.map_end_offset = 2
+    assert producers.take_snapshot() == producers.path_of(2)
+    assert producers.snapshot_offsets() == [2]
+
+
+def test_a_cut_log_loads_the_newest_snapshot_that_is_left():
+    """storage.md 80, but that a snapshot at the first base is kept: it saves producers that Kafka forgets."""
+    files, producers = state()
+    for offset in range(1, 6):
+        producers.replay(1, 0, offset - 1, offset - 1, 0, 100, False)
+        producers.map_end_offset = offset
+        producers.take_snapshot()
+    again = ProducerState(files, "/p")
+    assert again.load(1, 3) == 3
+    assert again.snapshot_offsets() == [1, 2, 3]
+    assert again.entries[1].last_sequence == 2
+    files.remove(again.path_of(3))
+    files.remove(again.path_of(2))
+    assert again.load(1, 3) == 1
+
+
+def test_what_a_snapshot_holds_of_expired_producers_is_passed_over():
+    files, producers = state()
+    producers.replay(1, 0, 0, 0, 0, 100, False)
+    producers.replay(2, 0, 0, 1, 0, 100, True)
+    producers.replay(3, 0, 0, 2, 0, 900, False)
+    producers.map_end_offset = 3
+    producers.take_snapshot()
+    again = ProducerState(files, "/p", ProducerSettings(FixedClock(1100), expiration_ms=1000))
+    again.load(0, 3)
+    assert list(again.entries) == [2, 3]
+    assert again.transactions.first_unstable == 1
