@@ -71,9 +71,10 @@ def send(broker: OttlaProcess, topic: str, *events: tuple[Any, Any], partition: 
     create(broker, topic, PARTITIONS)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for key, value in events:
-        raw = [
-            part if isinstance(part, (bytes, type(None))) else json.dumps(part).encode()
-            for part in (key, value)
-        ]
-        producer.produce(topic, key=raw[0], value=raw[1], partition=partition)
+        producer.produce(topic, key=raw(key), value=raw(value), partition=partition)
     assert producer.flush(30) == 0
+
+
+def raw(part: Any) -> bytes | None:
+    """A key or value as bytes: JSON, unless it is bytes already, or None."""
+    return part if isinstance(part, (bytes, type(None))) else json.dumps(part).encode()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.jobs.cdc import GOOD, ITEMS, gone, item, run, send, sync_of, target
+from tests.clients.readers import read_with_confluent
+from tests.spark.jobs.cdc import GOOD, ITEMS, create, gone, item, raw, run, send, sync_of, target
 from tests.spark.jobs.flaky_search import CUT, CUT_HALF, FlakySearch
 from tests.support.mariadb_process import MariadbProcess
 from tests.support.ottla_process import OttlaProcess
@@ -42,6 +42,8 @@ def test_records_that_can_not_be_applied(
     spark: SparkSession, mariadb: MariadbProcess, ottla_process: OttlaProcess, tmp_path: Path
 ) -> None:
     from spark_jobs.changes import PoisonRecords
+    from spark_jobs.jobs.cdc_sync import dead_letter_to
+    from spark_jobs.kafka import Kafka
     from spark_jobs.sinks.mariadb import MariadbSink
 
     mariadb.run(f"CREATE OR REPLACE TABLE copy.items {ITEMS}")
@@ -56,23 +58,17 @@ def test_records_that_can_not_be_applied(
     assert len(caught.value.refused) == len(POISON)
     assert str(caught.value).endswith(f"and {len(POISON) - 5} more")
     assert mariadb.rows("SELECT * FROM copy.items") == []
-    letters: dict[int, Any] = {}
-
-    def keep(rows: Any) -> None:
-        for row in rows.collect():
-            said = {header["key"]: bytes(header["value"]).decode() for header in row["headers"]}
-            letters[int(said["cdc_sync.offset"])] = (row["key"], row["value"], said)
-
-    run(spark, ottla_process, sync_of("poison", tmp_path / "lenient", sink, dead_letter=keep))
+    create(ottla_process, "letters", 1)
+    dead_letter = dead_letter_to(Kafka(ottla_process.bootstrap_servers), "letters")
+    run(spark, ottla_process, sync_of("poison", tmp_path / "lenient", sink, dead_letter=dead_letter))
     assert mariadb.rows("SELECT * FROM copy.items ORDER BY id") == [(1, "z", None), (3, "c", 7)]
-    for offset, (event, reason) in enumerate(POISON + SAID_BY_THE_TABLE, len(GOOD)):
-        key, value, said = letters[offset]
+    ((*rows,),) = read_with_confluent(ottla_process.bootstrap_servers, ["letters"], 1)["letters"]
+    letters = {int(dict(row.headers)["cdc_sync.offset"]): row for _, row in rows}
+    for offset, ((key, value), reason) in enumerate(POISON + SAID_BY_THE_TABLE, len(GOOD)):
+        said = {name: text.decode() for name, text in letters[offset].headers}
         assert reason in said["cdc_sync.reason"]
         assert (said["cdc_sync.topic"], said["cdc_sync.partition"]) == ("poison", "1")
-        assert key is None or bytes(key) == (
-            event[0] if isinstance(event[0], bytes) else json.dumps(event[0]).encode()
-        )
-        assert value is not None
+        assert (letters[offset].key, letters[offset].value) == (raw(key), raw(value))
     assert len(letters) == len(POISON + SAID_BY_THE_TABLE)
 
 

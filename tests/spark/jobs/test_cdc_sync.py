@@ -129,7 +129,7 @@ def test_three_copies_follow_a_table(
     tmp_path: Path,
 ) -> None:
     mirror = Mirror(spark, mariadb, ottla_process, opensearch, tmp_path)
-    rows = planes()
+    rows = planes()[:1000]
     marks = ", ".join(["%s"] * len(rows[0]))
     mariadb.many(f"INSERT INTO shop.planes VALUES ({marks}, 1.50, '2013-01-02 03:04:05.678')", rows)
     mirror.sync("checkpoint")
@@ -151,7 +151,7 @@ def test_three_copies_follow_a_table(
     mirror.sync("checkpoint")
     mirror.assert_same()
     generation = json.loads((mirror.state / "manifest.json").read_text())["generation"]
-    _, index, parquet = mirror.sync("another", per_batch=8000).sinks  # everything again, cut otherwise
+    _, index, parquet = mirror.sync("another").sinks  # everything again, cut otherwise
     mirror.assert_same()
     assert (index.written, parquet.manifest.generation) == (0, generation)
 
@@ -202,8 +202,8 @@ def test_killed_in_the_middle_of_batches(
     state: dict[int, int] = {}
     for partition in range(PARTITIONS):
         events = []
-        for number in range(500):
-            key = number * number % 97 * PARTITIONS + partition
+        for number in range(150):
+            key = number * number % 37 * PARTITIONS + partition
             if number % 5 == 4 and key in state:
                 del state[key]
                 events.append(gone(key))
@@ -212,10 +212,12 @@ def test_killed_in_the_middle_of_batches(
                 events.append(item(key, n=number))
         send(ottla_process, "killed", *events, partition=partition)
     arguments = ["cdc_sync", "--bootstrap", ottla_process.bootstrap_servers, "--topic", "killed"]
-    arguments += ["--checkpoint", tmp_path / "checkpoint", "--max-offsets-per-trigger", 200]
+    arguments += ["--checkpoint", tmp_path / "checkpoint"]
     arguments += ["--mariadb-url", target(mariadb, "killed").url, "--mariadb-table", "killed"]
     arguments += ["--parquet", tmp_path / "state", "--search-index", "killed"]
     arguments += ["--jars", f"{spark_kafka_jars()},{mariadb_connector_jars()}"]
+
+    small = ["--max-offsets-per-trigger", 99]
 
     def applied() -> tuple[int, int]:
         """Events in the table and in Parquet."""
@@ -225,22 +227,21 @@ def test_killed_in_the_middle_of_batches(
         return int(table), sum(parquet.values())
 
     with FlakySearch() as index:
-        for passing in (2, 7):
+        for passing in (0, 1):
             index.steps = [*[OK] * passing, HOLD]
-            with JobProcess(*arguments, "--search-url", index.url) as job:
+            with JobProcess(*arguments, *small, "--search-url", index.url) as job:
                 wait_until(lambda: index.held.is_set() or job.process.poll() is not None, "a bulk", 90.0)
                 assert job.process.poll() is None, job.output()
                 table, parquet = applied()
-                assert table == parquet + 200
+                assert parquet < table <= parquet + 99
                 job.kill()
             index.release.set()
             index.held.clear()
             index.release.clear()
         with JobProcess(*arguments, "--search-url", index.url) as job:
-            job.wait_for(r"lag 0\b")
+            wait_until(lambda: applied() == (450, 450) or job.process.poll() is not None, "the rest", 180.0)
             assert job.terminate() == 0, job.output()
         assert index.state() == {str(key): {"id": key, "n": number} for key, number in state.items()}
-    assert applied() == (1500, 1500)
     assert dict(mariadb.rows("SELECT id, n FROM copy.killed")) == state
     rows = read_state(spark, str(tmp_path / "state")).select("id", "n").collect()
     assert len(rows) == len(state)
