@@ -163,7 +163,6 @@ def test_a_key_in_two_partitions_has_lost_its_order(
     report = audit(spark, broker, left, right)
     assert counts(report) == {"split": len(twice)}
     assert not report.ok
-    assert audit(spark, broker, left, right, order="none").ok
 
 
 def test_what_was_deleted_on_the_left_says_nothing_against_the_right(
@@ -256,18 +255,21 @@ def test_an_archive_is_compared_place_by_place(
     assert [each.records for each in report.right.partitions] == [
         each.records for each in report.left.partitions
     ]
+    keyed = {
+        at: record.key.decode() for at, record in zip(places(records), records, strict=True) if record.key
+    }
+    missing, changed, twice = (next(at for at in keyed if at.startswith(f"{number}@")) for number in range(3))
     rows = spark.read.parquet(str(whole))
     place = f.concat_ws("@", "partition", "offset")
-    value = f.when(place == "1@33", f.lit(b"another")).otherwise(f.col("value"))
-    kept = rows.filter(place != "0@17").withColumn("value", value)
-    kept.union(rows.filter(place == "2@5")).coalesce(1).write.parquet(str(damaged))
+    value = f.when(place == changed, f.lit(b"another")).otherwise(f.col("value"))
+    kept = rows.filter(place != missing).withColumn("value", value)
+    kept.union(rows.filter(place == twice)).coalesce(1).write.parquet(str(damaged))
     report = run(spark, Audit(topic, FilesPart(str(damaged)), by_place))
     assert counts(report) == {"lost": 1, "changed": 1, "repeated": 1}
     found = {check.name: check.examples[0] for check in report.checks if check.count}
-    at = dict(zip(places(records), records, strict=True))
-    assert (found["lost"].key, found["lost"].left) == (at["0@17"].key.decode(), "0@17")
-    assert (found["changed"].left, found["changed"].right) == ("1@33", "1@33")
-    assert (found["repeated"].key, found["repeated"].right) == (at["2@5"].key.decode(), "2@5")
+    assert (found["lost"].key, found["lost"].left) == (keyed[missing], missing)
+    assert (found["changed"].left, found["changed"].right) == (changed, changed)
+    assert (found["repeated"].key, found["repeated"].right) == (keyed[twice], twice)
 
 
 def test_watching_a_copy_draws_its_lag_and_then_compares(

@@ -175,7 +175,7 @@ def test_sessions_pairs_and_late_views_are_those_of_the_model(
         for view in views[cut - 30 : cut]
     ]
     end = View(views[-1].time + timedelta(days=9), FLIGHTS, "the end", "nowhere")
-    runs = [views[:cut], [*views[cut:4_000], *old, *behind, *views[4_000:]], [end]]
+    runs = [views[:cut], [*views[cut:4_000], *old, *behind, *views[4_000:], end]]
     caplog.set_level(logging.INFO)
     for number, some in enumerate(runs):
         write(broker, topic, map(record_of, some))
@@ -190,7 +190,7 @@ def test_sessions_pairs_and_late_views_are_those_of_the_model(
     assert len(model.complete) > 1_000
 
     expected = model.pairs()
-    assert sum(expected.values()) > 1_000
+    assert sum(expected.values()) > 300
     last: dict[bytes, bytes] = {}
     rows = batch(spark, broker, subscribe=result).collect()
     for row in sorted(rows, key=lambda row: row["offset"]):
