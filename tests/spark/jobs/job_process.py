@@ -17,7 +17,7 @@ from tests.support.java import java
 from tests.support.waiting import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-TIMEOUT_S = 90.0
+TIMEOUT_S = 180.0
 
 
 class JobProcess:
