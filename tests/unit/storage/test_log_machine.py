@@ -135,6 +135,9 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(fault=st.sampled_from(["none", "none", "none", "full", "short"]))
     def write(self, fault: str) -> None:
+        self._write(fault)
+
+    def _write(self, fault: str) -> None:
         staged, self.staged = self.staged, []
         first = len(self.outcomes)
         written_by_roll = self.log.end_offset
@@ -154,6 +157,15 @@ class LogMachine(RuleBasedStateMachine):
                 self.sequences[producer].remove((sequence, count, rows[0][0]))
                 self.sure[producer] -= 1
         self.log.set_high_watermark(self.log.end_offset)
+
+    @precondition(lambda self: not self.staged)
+    @rule(turns=st.integers(2, 8), count=st.integers(1, 4), producer=st.sampled_from([-1, -1, 1]))
+    def many_turns(self, turns: int, count: int, producer: int) -> None:
+        """What it takes to have several segments."""
+        for _ in range(turns):
+            self._stage(count, 30, 50, 0, producer)
+            self._write("none")
+        self.log.roll(START_MS)
 
     @precondition(lambda self: not self.staged)
     @rule()
