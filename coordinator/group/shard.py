@@ -37,6 +37,7 @@ from coordinator.group.records import (
     read_group_key,
     read_group_value,
 )
+from coordinator.group.room import Room, assigned_room
 from coordinator.group.share.groups import ShareGroups
 from coordinator.ports import Clock, TopicFacts, Topics
 from coordinator.result import CoordinatorRecord
@@ -71,13 +72,16 @@ class NoTopics:
 
 @dataclass(slots=True)
 class ShardSettings:
-    """What the groups of a broker have in common. `make_share` makes each shard's share groups."""
+    """What the groups of a broker have in common. `make_share` makes each shard's share groups; `assigned` is
+    the memory for what is assigned to members.
+    """
 
     groups: ev.GroupSettings
     metadata_max_bytes: int = METADATA_MAX_BYTES
     topics: Topics = field(default_factory=NoTopics)
     consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
     make_share: Callable[[ShardParts], ShareGroups] | None = None
+    assigned: Room = field(default_factory=assigned_room)
 
 
 @dataclass(slots=True)
@@ -124,7 +128,13 @@ class GroupShard:
             self._unknown,
             is_taken,
             self._settings.groups.room,
+            self._settings.assigned,
         )
+
+    @property
+    def assigned_room(self) -> Room:
+        """Of all groups of the broker; see `coordinator.group.room`."""
+        return self._settings.assigned
 
     def modern_group(self, group_id: str) -> ModernGroups | None:
         """The groups of the newer protocol that has a group of this id, live; None where none has."""

@@ -80,7 +80,9 @@ def update_target(env: Environment, change: GroupChange) -> None:
         change.undos.append(lambda: env.assigning.forget(group_id))
     else:
         specs, assigned = computed
-        change.put_targets(TargetEpoch(epoch, env.now_ms()), complete(assigned, specs))
+        targets = complete(assigned, specs)
+        if env.tables.may_assign(group_id, targets):
+            change.put_targets(TargetEpoch(epoch, env.now_ms()), targets)
 
 
 def _compute(env: Environment, change: GroupChange) -> Steps[Computed]:
@@ -133,7 +135,8 @@ def _store_target(env: Environment, group_id: str, epoch: int, computed: Compute
                 )
                 for member_id, member in change.members.items()
             }
-            change.put_targets(TargetEpoch(epoch, env.now_ms()), targets)
+            if env.tables.may_assign(group_id, targets):
+                change.put_targets(TargetEpoch(epoch, env.now_ms()), targets)
         return change.result(None)
 
     def decided(error: ErrorCode, _: None) -> None:

@@ -42,7 +42,7 @@ class ConsumerGroups:
     key_types = KEY_TYPES
 
     def __init__(self, parts: ShardParts, settings: ConsumerSettings, classic: ClassicSide) -> None:
-        self.tables = ConsumerTables(parts.context.journal, parts.unknown, parts.room)
+        self.tables = ConsumerTables(parts.context.journal, parts.unknown, parts.room, parts.assigned)
         self._parts = parts
         self._settings = settings
         watch = Watch(parts, self.tables, self._fence)

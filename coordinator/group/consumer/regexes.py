@@ -158,7 +158,7 @@ def store_resolved(
     wanted = change.subscribed_regexes()
     changed = False
     for regex, topics in found.items():
-        if regex in wanted:
+        if regex in wanted and env.tables.may_resolve(change.group_id, regex, topics):
             changed = changed or change.regexes.get(regex, NOT_RESOLVED).topics != topics
             change.put_regex(regex, Resolved(topics, version, now_ms))
     if changed:

@@ -16,7 +16,7 @@ from coordinator.group.consumer.member import Current, Member, member_size, read
 from coordinator.group.modern.records import CONSUMER, read_key, read_value, record, tombstone
 from coordinator.group.modern.tables import ONLY, Codec, ModernTables
 from coordinator.group.records import UnknownRecords
-from coordinator.group.room import Room
+from coordinator.group.room import RESOLVED_TOPIC_BYTES, Claim, Room
 from coordinator.journal import Journal, JournaledTable
 from coordinator.result import CoordinatorRecord
 from protocol import messages as m
@@ -42,13 +42,21 @@ NOT_RESOLVED = Resolved(frozenset())
 class ConsumerTables(ModernTables[Member, Current]):
     """See the module."""
 
-    def __init__(self, journal: Journal, unknown: UnknownRecords, room: Room | None = None) -> None:
-        super().__init__(journal, Codec(CONSUMER, read_member, read_current, member_size), unknown, room)
+    def __init__(
+        self,
+        journal: Journal,
+        unknown: UnknownRecords,
+        room: Room | None = None,
+        assigned: Room | None = None,
+    ) -> None:
+        codec = Codec(CONSUMER, read_member, read_current, member_size)
+        super().__init__(journal, codec, unknown, room, assigned)
         self.regexes: JournaledTable[str, str, Resolved] = JournaledTable(journal)
         self.holders: JournaledTable[str, Cell, str] = JournaledTable(journal)
         self.static_ids: JournaledTable[str, str, str] = JournaledTable(journal)
         self.regex_users: JournaledTable[str, str, int] = JournaledTable(journal)
         self.old_topics: JournaledTable[str, str, bool] = JournaledTable(journal)
+        self._matches: JournaledTable[str, str, Claim] = JournaledTable(journal)
 
     def replay(self, kind: int, key: bytes, value: bytes | None) -> None:
         """Apply a record of one of KEY_TYPES. Raises MalformedMessage."""
@@ -77,16 +85,25 @@ class ConsumerTables(ModernTables[Member, Current]):
         else:
             super().replay(kind, key, value)
 
+    def may_resolve(self, group_id: str, regex: str, topics: frozenset[str]) -> bool:
+        """Whether there is memory for what a regular expression matches."""
+        has = self._matches.get(group_id, regex)
+        return self._may_grow(group_id, RESOLVED_TOPIC_BYTES * len(topics) - (0 if has is None else has.size))
+
     def _replay_regex(self, key: bytes, value: bytes | None) -> None:
         group_id, regex = read_key(key, named=True)
         if value is None:
             self.regexes.remove(group_id, regex)
+            self._matches.remove(group_id, regex)
             return
         read: m.ConsumerGroupRegularExpressionValue | None = read_value(
             m.ConsumerGroupRegularExpressionValue, value
         )
         resolved = None if read is None else Resolved(frozenset(read.topics), read.version, read.timestamp)
         self._set(self.regexes, group_id, regex, resolved, REGEX_KEY_TYPE, value)
+        if resolved is not None:
+            claim = Claim(self._assigned_room, RESOLVED_TOPIC_BYTES * len(resolved.topics))
+            self._matches.put(group_id, regex, claim)
 
     def _follow_static(self, group_id: str, before: Member | None, now: Member | None) -> None:
         if (

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from coordinator.group.offset_expiry import Expiry
 from coordinator.group.records import UnknownRecords
-from coordinator.group.room import Room
+from coordinator.group.room import Room, assigned_room
 from coordinator.ports import Clock, Topics
 from coordinator.result import CoordinatorRecord
 from coordinator.runtime import Context
@@ -31,7 +31,7 @@ class Committer(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ShardParts:
     """What one shard's groups work with. `is_taken` tells whether a group id belongs to another protocol.
-    `room` is shared by the members of all groups of the broker.
+    `room` is shared by the members of all groups of the broker, `assigned` by what is assigned to them.
     """
 
     context: Context
@@ -41,6 +41,7 @@ class ShardParts:
     unknown: UnknownRecords
     is_taken: Callable[[str], bool]
     room: Room = field(default_factory=Room)
+    assigned: Room = field(default_factory=assigned_room)
 
 
 class ModernGroups(Protocol):

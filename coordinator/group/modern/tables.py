@@ -9,7 +9,8 @@ that subscribes to nothing leads to no epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -25,7 +26,7 @@ from coordinator.group.modern.records import (
     tombstone,
 )
 from coordinator.group.records import UnknownRecords
-from coordinator.group.room import MEMBER_BYTES, Claim, Room
+from coordinator.group.room import MEMBER_BYTES, Claim, Room, assigned_room, assigned_size
 from coordinator.journal import Journal, JournaledTable
 from coordinator.result import CoordinatorRecord
 
@@ -33,6 +34,7 @@ M = TypeVar("M")
 C = TypeVar("C")
 V = TypeVar("V")
 
+_log = logging.getLogger(__name__)
 ONLY: Final = ""  # the one cell of tables that have a value for each group
 FIRST_EPOCH: Final = GroupEpoch(1)  # of a group without a record of it, as Kafka 4.4 counts
 NO_TARGET: Final = TargetEpoch(1)
@@ -56,7 +58,12 @@ class ModernTables(Generic[M, C]):
     """See the module. Rows are group ids; cells of the last three tables are member ids."""
 
     def __init__(
-        self, journal: Journal, codec: Codec[M, C], unknown: UnknownRecords, room: Room | None = None
+        self,
+        journal: Journal,
+        codec: Codec[M, C],
+        unknown: UnknownRecords,
+        room: Room | None = None,
+        assigned: Room | None = None,
     ) -> None:
         self.kinds = codec.kinds
         self._codec = codec
@@ -68,6 +75,8 @@ class ModernTables(Generic[M, C]):
         self.current: JournaledTable[str, str, C] = JournaledTable(journal)
         self._room = Room() if room is None else room
         self._claims: JournaledTable[str, str, Claim] = JournaledTable(journal)
+        self._assigned_room = assigned_room() if assigned is None else assigned
+        self._assigned: JournaledTable[str, str, Claim] = JournaledTable(journal)
 
     def exists(self, group_id: str) -> bool:
         """Whether there is such a group, live."""
@@ -113,6 +122,24 @@ class ModernTables(Generic[M, C]):
         grown = size(member) - (-MEMBER_BYTES if before is None else size(before))
         return self._room.has(grown)
 
+    def may_assign(self, group_id: str, targets: Mapping[str, Assignment]) -> bool:
+        """Whether there is memory for new targets of all members of a group."""
+        has = sum(claim.size for claim in self._assigned.row(group_id).values())
+        return self._may_grow(group_id, sum(map(assigned_size, targets.values())) - has)
+
+    def _may_grow(self, group_id: str, size: int) -> bool:
+        """The log tells it once where there is no memory."""
+        room = self._assigned_room
+        if room.has(size):
+            return True
+        if not room.is_told:
+            room.is_told = True
+            _log.warning(
+                "What is assigned to the members of all groups takes as much memory as this broker gives it: "
+                "group %s and others that are to have more keep what they have", group_id,
+            )  # fmt: skip
+        return False
+
     def replay(self, kind: int, key: bytes, value: bytes | None) -> None:
         """Apply a record of one of `kinds.common`. Raises MalformedMessage."""
         kinds = self.kinds
@@ -141,6 +168,10 @@ class ModernTables(Generic[M, C]):
         elif kind == kinds.target:
             target = None if value is None else read_target(kinds, value)
             self._set(self.targets, group_id, member_id, target, kind, value)
+            if target:
+                self._assigned.put(group_id, member_id, Claim(self._assigned_room, assigned_size(target)))
+            elif target is not None or value is None:
+                self._assigned.remove(group_id, member_id)
         else:
             assert kind == kinds.current, f"record type {kind} has no table"
             current = None if value is None else self._codec.read_current(value)

@@ -57,6 +57,8 @@ def store_targets(groups: ShareGroups, group_id: str, epoch: int, assigned: Mapp
         if not tables.target_epoch(group_id).epoch < epoch <= tables.epoch(group_id).epoch:
             return Result([], None)
         after = complete(assigned, tables.members.row(group_id))
+        if not tables.may_assign(group_id, after):
+            return Result([], None)
         made = TargetEpoch(epoch, groups.parts.clock.now_ms())
         return Result(target_records(SHARE, group_id, made, tables.targets.row(group_id), after), None)
 

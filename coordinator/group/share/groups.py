@@ -64,7 +64,7 @@ class ShareGroups:
         self.assignor = SimpleAssignor()
         journal = parts.context.journal
         self.tables: ModernTables[ShareMember, ShareCurrent] = ModernTables(
-            journal, CODEC, parts.unknown, parts.room
+            journal, CODEC, parts.unknown, parts.room, parts.assigned
         )
         self.states: JournaledTable[str, str, StatePartitions] = JournaledTable(journal)
         self.seen_topics: dict[str, object] = {}  # the version of topics that a group's epoch is up to

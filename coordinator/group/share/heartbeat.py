@@ -235,7 +235,7 @@ class _Round:
         rises = self.is_subscription_changed
         if self.target_epoch.epoch >= self.epoch.epoch:
             rises = rises or self._has_news_of_state()
-        if not rises and groups.seen_topics.get(group_id) is self.topics_version:
+        if not rises and groups.seen_topics.get(group_id) == self.topics_version:
             return
         groups.seen_topics[group_id] = self.topics_version
         new_hash = metadata_hash(self.topics, self._names())
@@ -274,7 +274,7 @@ class _Round:
             compute_targets(groups, group_id, self._members(), self._names(), self.state),
             lambda assigned: store_targets(groups, group_id, epoch, assigned),
         )
-        if after is None:
+        if after is None or not self.tables.may_assign(group_id, after):
             return target
         self.target_epoch = TargetEpoch(epoch, now_ms)
         before = self.tables.targets.row(group_id)

@@ -5,10 +5,21 @@ from __future__ import annotations
 import gc
 
 from coordinator.group.classic import events as ev
-from coordinator.group.room import SMALL_BYTES, Claim, Room, names_size, protocols_size
+from coordinator.group.room import (
+    RESOLVED_TOPIC_BYTES,
+    SMALL_BYTES,
+    Claim,
+    Room,
+    assigned_size,
+    names_size,
+    protocols_size,
+)
 from protocol.errors import ErrorCode
 from tests.unit.coordinator.group.classic.play import Play as ClassicPlay
-from tests.unit.coordinator.group.consumer.play import Play
+from tests.unit.coordinator.group.consumer.play import GROUP, Play, together
+from tests.unit.coordinator.group.share.play import GROUP as SHARE_GROUP
+from tests.unit.coordinator.group.share.play import Play as SharePlay
+from tests.unit.coordinator.group.share.play import settled
 
 LIMIT = 200_000
 
@@ -107,3 +118,63 @@ def test_members_that_were_not_written_take_no_room() -> None:
     play.topic.fail(ErrorCode.KAFKA_STORAGE_ERROR)
     gc.collect()
     assert play.room.taken == 0
+
+
+def test_what_is_assigned_has_a_room_of_its_own_and_gives_it_back() -> None:
+    play = Play({"t": 10, "u": 5})
+    room = play.shard.assigned_room
+    a, b = play.client("a", "t"), play.client("b", "t", "u", regex="u.*")
+    a.join()
+    assert room.taken == assigned_size({b"t": range(10)})
+    b.join()
+    play.settle()
+    together(a, b)
+    targets = play.tables.targets.row(GROUP)
+    matched = RESOLVED_TOPIC_BYTES  # of the expression: one topic
+    assert room.taken == sum(map(assigned_size, targets.values())) + matched
+    play.restart()
+    again = play.shard.assigned_room
+    assert again.taken == sum(map(assigned_size, targets.values())) + matched
+    a.leave()
+    b.leave()
+    assert again.taken == 0
+
+
+def test_a_group_that_finds_no_room_goes_on_with_what_it_has_until_there_is_some() -> None:
+    play = Play({"t": 4, "u": 4})
+    room = play.shard.assigned_room
+    a = play.client("a", "t")
+    a.join()
+    room.limit_bytes = room.taken
+    a.topics = ("t", "u")
+    assert a.join().error_code == ErrorCode.NONE
+    assert a.partitions() == [0, 1, 2, 3]
+    b = play.client("b", regex="u.*")
+    assert b.join().error_code == ErrorCode.NONE
+    play.settle()
+    assert play.tables.regexes.row(GROUP) == {}
+    assert play.described().group_state == "Assigning"
+    room.limit_bytes *= 10
+    b.beat()
+    play.settle()
+    together(a, b)
+    assert sorted(a.partitions("u") + b.partitions("u")) == [0, 1, 2, 3]
+
+
+def test_what_is_assigned_to_share_groups_takes_room_too() -> None:
+    play = SharePlay({"t": 4})
+    room = play.shard.assigned_room
+    a, b = play.client("a"), play.client("b")
+    settled(play, a, b)
+    full = sum(map(assigned_size, play.groups.tables.targets.row(SHARE_GROUP).values()))
+    assert room.taken == full
+    room.limit_bytes = full
+    play.topics.put("t", 8)
+    a.beat()
+    play.answer()
+    a.beat()
+    assert sorted(a.partitions() + b.partitions()) == [0, 1, 2, 3]
+    room.limit_bytes *= 10
+    for client in (a, b):
+        client.beat()
+    assert sorted(a.partitions() + b.partitions()) == list(range(8))
