@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -40,6 +40,7 @@ RECONFIGURABLE = frozenset(
         "message.max.bytes",
     }
 )
+STEP_SECONDS = 0.002
 LOOK_EVERY_SECONDS = 0.25  # whether a pass in a worker may go on
 _T = TypeVar("_T")
 
@@ -107,18 +108,28 @@ class Cleaner:
     async def _clean_next(self, workers: Workers, thread: int) -> bool:
         """Clean the dirtiest log, then let retention run; whether there was one."""
         try:
-            dirty = self.manager.choose()
+            dirty = self.manager.choose([each async for each in self._paced(self.manager.candidates())])
         except OSError as error:
             log.warning("No log could be chosen for cleaning: %s", error)
             return False
         good = dirty is not None and await self._clean(workers, thread, dirty)
-        for each in self.manager.retained_logs():
+        async for each in self._paced(self.manager.retained_logs()):
             try:
                 each.delete_old_segments(self._env.clock.now_ms())
             except StorageError as error:
                 log.warning("%s", error)
         await self._write_checkpoints()
         return good
+
+    async def _paced(self, steps: Iterable[_T]) -> AsyncIterator[_T]:
+        """Thousands of logs must not hold up the loop: clients get their turn every few milliseconds."""
+        monotonic = self._env.clock.monotonic
+        begun = monotonic()
+        for step in steps:
+            yield step
+            if monotonic() - begun > STEP_SECONDS:
+                await asyncio.sleep(0)
+                begun = monotonic()
 
     async def _clean(self, workers: Workers, thread: int, dirty: DirtyLog) -> bool:
         """Whether the log is clean now."""

@@ -228,7 +228,7 @@ class Segment:
         self._read_max_timestamp()
         start = self.offset_index.lookup(self._max_timestamp_offset)[1] if self._max_timestamp >= 0 else 0
         for facts in scan.scan(self.handle, start, self.size):
-            if facts.max_timestamp > self._max_timestamp:
+            if facts.max_timestamp > self._max_timestamp and facts.record_count:
                 self.raise_max_timestamp(facts.max_timestamp, facts.last_offset)
 
     def complete_time_index(self) -> None:

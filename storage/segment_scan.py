@@ -115,7 +115,7 @@ def _scan(handle: FileHandle, request: ScanRequest) -> ScannedSegment:
                 break
             if end == 0:
                 found.first_timestamp = timestamp
-            if timestamp > greatest:
+            if timestamp > greatest and facts.record_count:  # not of a batch that compaction emptied
                 greatest, greatest_offset = timestamp, last
             if position - indexed > interval:
                 offsets += pack_offset(last - base, position)

@@ -9,7 +9,7 @@ uncleanable until the broker restarts.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -75,34 +75,33 @@ class CleanerManager:
 
     # --- choosing -------------------------------------------------------------------------------------------
 
-    def choose(self) -> DirtyLog | None:
-        """The dirtiest log that is due; it counts as running until `done`."""
+    def candidates(self) -> Iterator[DirtyLog]:
+        """Weigh one log after the other, so that the caller can pause. Raises OSError."""
         now_ms = self._now_ms()
-        candidates = [choice.assess(log, self._clean_offset(log), now_ms) for log in self._cleanable_logs()]
+        for log in list(self._logs):
+            if self._may_clean(log):
+                yield choice.assess(log, self._clean_offset(log), now_ms)
+
+    def choose(self, candidates: Iterable[DirtyLog]) -> DirtyLog | None:
+        """The dirtiest log that is due; it counts as running until `done`."""
+        still = [each for each in candidates if self._may_clean(each.log)]
         metrics = self.metrics
-        metrics.last_run_ms = now_ms
-        metrics.max_compaction_delay_ms = max((each.delay_ms for each in candidates), default=0)
-        metrics.max_dirty_ratio = max((each.ratio for each in candidates), default=0.0)
-        chosen = choice.dirtiest(candidates)
+        metrics.last_run_ms = self._now_ms()
+        metrics.max_compaction_delay_ms = max((each.delay_ms for each in still), default=0)
+        metrics.max_dirty_ratio = max((each.ratio for each in still), default=0.0)
+        chosen = choice.dirtiest(still)
         if chosen is not None:
             self._running[_key(chosen.log)] = None
         return chosen
 
-    def _cleanable_logs(self) -> list[PartitionLog]:
-        return [
-            log
-            for log in self._logs
-            if log.config.compacted
+    def _may_clean(self, log: PartitionLog) -> bool:
+        key = _key(log)
+        return (
+            log.config.compacted
             and len(log.local.segments) > 1
             and not log.closed
             and not log.directory.offline
-            and self._is_free(log)
-        ]
-
-    def _is_free(self, log: PartitionLog) -> bool:
-        key = _key(log)
-        return (
-            key not in self._running
+            and key not in self._running
             and key not in self._paused
             and (log.directory.path, key) not in self._uncleanable
         )
@@ -265,17 +264,15 @@ class CleanerManager:
         if not log.closed and not log.directory.offline:
             swap.remove_cleaned(log.local.files, log.local.directory)
 
-    def retained_logs(self) -> list[PartitionLog]:
-        """Compacted logs on which retention may run now: it is left to the cleaner, so that it does not
-        remove what a pass is reading."""
-        return [
-            log
-            for log in self._logs
-            if log.config.compacted
-            and not log.closed
-            and not log.directory.offline
-            and _key(log) not in self._running
-        ]
+    def retained_logs(self) -> Iterator[PartitionLog]:
+        """Compacted logs on which retention may run now, one after the other.
+
+        It is left to the cleaner, so that it does not remove what a pass is reading.
+        """
+        for log in list(self._logs):
+            online = not log.closed and not log.directory.offline
+            if log.config.compacted and online and _key(log) not in self._running:
+                yield log
 
 
 def _key(log: PartitionLog) -> Key:

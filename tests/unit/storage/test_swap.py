@@ -85,7 +85,7 @@ def test_the_new_segment_takes_the_place_of_the_old_ones() -> None:
     files, clock = SimFileSystem(), FixedClock()
     manager, log = filled(files)
     cleaner = CleanerManager(manager, clock.now_ms)
-    dirty = cleaner.choose()
+    dirty = cleaner.choose(cleaner.candidates())
     cleaning = cleaner.begin(dirty, CleanerSettings(memory_bytes=1 << 20))
     job = Pass(files, cleaning.request, lambda size: None)
     cleaner.mapped(cleaning, job.build_map())
