@@ -53,6 +53,7 @@ PROVED_ELSEWHERE = {
     "ottla/cli/spark.py": "tests/packaging/test_wheel.py",
     "ottla/cli/topics.py": "tests/tools/test_topics.py",
     "ottla/cli/verify_log.py": "tests/tools/test_verify_log.py",
+    "storage/producers/settings.py": "tests/unit/storage/producers/test_state.py",
     "storage/verify.py": "tests/tools/test_verify_log.py",
     "replication/share/ports.py": "tests/unit/broker/share/test_settings.py",
     "runtime/files.py": "tests/contract/test_file_system.py",

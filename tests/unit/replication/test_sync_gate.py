@@ -6,7 +6,19 @@ import pytest
 
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
-from tests.support.net_broker import decode, fetch_request, frame, produce_request
+from tests.support.net_broker import NetBroker, decode, fetch_request, frame, produce_request
+
+
+@pytest.fixture
+def broker(tmp_path):
+    with NetBroker(tmp_path) as made:
+        made.create("orders", 3)
+        yield made
+
+
+@pytest.fixture
+def client(broker):
+    return broker.connect()
 
 
 class Syncs:
