@@ -1,6 +1,7 @@
 """A log directory: its lock, its `meta.properties`, the logs it holds, and its failure.
 
-`meta.properties` is a Java properties file, version 1: cluster.id, node.id, directory.id. A failed directory
+`meta.properties` is a Java properties file, version 1: cluster.id, node.id, directory.id; the file of a Kafka
+with ZooKeeper stays version 0, which has a broker.id. A failed directory
 stays out of service until the broker restarts: its logs refuse everything and nothing is written to it any
 more.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
@@ -35,6 +36,7 @@ class MetaProperties:
     cluster_id: str
     node_id: int
     directory_id: bytes
+    version: int = field(default=1, compare=False)  # 0: of a Kafka with ZooKeeper, which takes no other back
 
 
 def read_meta(files: FileSystem, path: str) -> MetaProperties | None:
@@ -54,7 +56,7 @@ def read_meta(files: FileSystem, path: str) -> MetaProperties | None:
         cluster_id = values["cluster.id"] if version else values.get("cluster.id", "")
     except (ValueError, KeyError) as error:
         raise CorruptCheckpoint(f"{path}: {error}") from error
-    return MetaProperties(cluster_id, node_id, directory_id)
+    return MetaProperties(cluster_id, node_id, directory_id, version)
 
 
 def write_meta(files: FileSystem, path: str, meta: MetaProperties) -> None:
@@ -63,8 +65,8 @@ def write_meta(files: FileSystem, path: str, meta: MetaProperties) -> None:
         "#",
         f"cluster.id={escaped}",
         f"directory.id={uuid_to_text(meta.directory_id)}",
-        f"node.id={meta.node_id}",
-        "version=1",
+        f"{'node.id' if meta.version else 'broker.id'}={meta.node_id}",
+        f"version={meta.version}",
         "",
     ]
     files.write_atomic(path, "\n".join(lines).encode("latin-1"))
@@ -143,7 +145,8 @@ class LogDir:
                 )
         self.meta = meta
         if meta is None or meta.directory_id == ZERO_UUID or not meta.cluster_id:
-            self.meta = MetaProperties(cluster_id, node_id, new_directory_id)
+            version = meta.version if meta is not None else 1
+            self.meta = MetaProperties(cluster_id, node_id, new_directory_id, version)
             write_meta(self.files, path, self.meta)
 
     def fail(self, error: OSError) -> None:

@@ -101,3 +101,13 @@ def test_a_damaged_checkpoint_reads_as_empty():
     files = disk()
     files.write_atomic("/logs/recovery-point-offset-checkpoint", b"7\nrubbish")
     assert LogDir(files, "/logs").offsets("recovery-point-offset-checkpoint") == {}
+
+
+def test_a_file_of_a_kafka_with_zookeeper_keeps_its_version():
+    files = disk(b"version=0\nbroker.id=3\ncluster.id=c\n")
+    directory = LogDir(files, "/logs")
+    directory.check_meta("c", 3, ID)
+    text = files.read_bytes(META)
+    assert b"\nbroker.id=3\n" in text
+    assert b"\nversion=0\n" in text
+    assert read_meta(files, META) == MetaProperties("c", 3, ID)
