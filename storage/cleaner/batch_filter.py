@@ -22,7 +22,7 @@ from protocol.records.builder import append_record, wrap_section
 from protocol.records.compression import compress, decompress
 from protocol.records.legacy import build_message_set, legacy_records
 from storage.cleaner.offset_map import OffsetMap
-from storage.cleaner.record_table import BadSection, RecordTable, read_table, time_delta
+from storage.cleaner.record_table import BadSection, RecordTable, read_table
 from storage.cleaner.transactions import CleanedTransactions
 from storage.errors import CorruptLog
 from storage.log_config import FOREVER
@@ -266,13 +266,10 @@ def legacy_list(batch: memoryview, facts: BatchFacts) -> list[Record]:
 
 def _with_rows(section: bytes, table: RecordTable, rows: range | list[int], facts: BatchFacts) -> bytearray:
     """Fewer records, each of them byte for byte: the base offset and the base timestamp stay."""
-    ranges = table.ranges()
-    kept_ranges = [ranges[row] for row in rows]
-    kept = b"".join([section[begin:end] for begin, end in kept_ranges])
+    kept = table.cut(section, rows)
     greatest = facts.max_timestamp
     if not facts.attributes & LOG_APPEND_TIME_BIT:
-        farthest = max([time_delta(section, begin) for begin, _ in kept_ranges])
-        greatest = wrap64(facts.base_timestamp + farthest)
+        greatest = wrap64(facts.base_timestamp + table.latest(section, rows))
     return _wrapped(
         compress(facts.attributes & CODEC_MASK, kept), facts, facts.attributes, len(rows), greatest
     )
