@@ -37,7 +37,6 @@ RECONFIGURABLE = frozenset(
         "log.cleaner.io.buffer.size",
         "log.cleaner.io.max.bytes.per.second",
         "log.cleaner.threads",
-        "message.max.bytes",
     }
 )
 STEP_SECONDS = 0.002

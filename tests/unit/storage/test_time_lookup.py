@@ -3,6 +3,7 @@ import zlib
 
 import pytest
 
+from storage import time_lookup
 from storage.errors import CorruptLog
 from storage.log_config import LogConfig
 from storage.time_lookup import EARLIEST, LATEST
@@ -149,3 +150,29 @@ def test_listing_in_its_oldest_form():
     log.move_start(4)
     assert before(LATEST, 10) == [8, 6, 4, 4]
     assert before(EARLIEST, 1) == [4]
+
+
+def test_a_search_on_another_thread_looks_again_where_segments_were_replaced():
+    log = new_log()[0]
+    seen = []
+
+    def search():
+        seen.append(len(seen))
+        if len(seen) == 1:
+            log.local.segments.changes += 1
+            raise FileNotFoundError("the segment got another name")
+        if len(seen) == 2:
+            log.local.segments.changes += 1
+        return len(seen)
+
+    assert time_lookup._steady(log, search) == 3
+
+
+def test_a_search_that_fails_for_other_reasons_says_so():
+    log = new_log()[0]
+
+    def search():
+        raise FileNotFoundError("no such file")
+
+    with pytest.raises(FileNotFoundError):
+        time_lookup._steady(log, search)
