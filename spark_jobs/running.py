@@ -104,17 +104,11 @@ def run_query(query: StreamingQuery, progress: Progress, stopping: Stopping | No
 
 
 def follow(query: StreamingQuery, progress: Progress, stopping: Stopping | None) -> None:
-    ending = False
     try:
         while not query.awaitTermination(LOOK_EVERY_S):
             progress.look(query)
-            if stopping is None or not stopping.asked:
-                continue
-            if not ending:
-                end_after_batch(query)
-                ending = True
-            if stopping.asked > 1 or not query.status["isTriggerActive"]:
-                query.stop()
+            if stopping is not None and stopping.asked:
+                end_after_batch(query, stopping)
     finally:
         progress.look(query)
 
@@ -126,18 +120,35 @@ def spark_of(query: StreamingQuery) -> SparkSession:
     return spark
 
 
-def end_after_batch(query: StreamingQuery) -> None:
-    """Lets the query begin no other batch.
+def end_after_batch(query: StreamingQuery, stopping: Stopping | None = None) -> None:
+    """Returns when the query has ended: after the batch that runs, or at once where that is asked.
 
-    Spark has `stop` only, which breaks a batch off, and between looking whether one runs and stopping
-    another may begin. Its loop asks this state before each batch.
+    Spark has `stop` only, which breaks a batch off, and between looking whether one runs and stopping another
+    may begin. Its loop asks the state that is set here before each batch. From then on the query counts as
+    ended (isActive, awaitTermination), so it is its thread that is awaited.
     """
     try:
         java: Any = query._jsq
-        state = java.streamingQuery().state()
-        active = state.get().getClass()
-        name = active.getName().replace("ACTIVE", "TERMINATED").replace("INITIALIZING", "TERMINATED")
-        ended = active.getClassLoader().loadClass(name).getField("MODULE$").get(None)
-        state.set(ended)
+        execution = java.streamingQuery()
+        thread = execution.queryExecutionThread()
+        state = execution.state()
+        name = type_name(state.get()).replace("ACTIVE", "TERMINATED").replace("INITIALIZING", "TERMINATED")
+        loader = state.get().getClass().getClassLoader()
+        state.set(loader.loadClass(name).getField("MODULE$").get(None))
     except Py4JError as error:  # another version of Spark: what is left is to stop between two batches
         _log.warning("Spark begins batches until it is stopped (%s)", type(error).__name__)
+        while query.status["isTriggerActive"] and not query.awaitTermination(LOOK_EVERY_S):
+            pass
+        query.stop()
+        return
+    idle = False
+    while thread.isAlive():
+        thread.join(int(LOOK_EVERY_S * 1000))
+        # twice: a status may be that of the batch before
+        was_idle, idle = idle, not query.status["isTriggerActive"]
+        if (idle and was_idle) or (stopping is not None and stopping.asked > 1):
+            query.stop()  # it waits for its next trigger
+
+
+def type_name(java: Any) -> str:
+    return str(java.getClass().getName())
