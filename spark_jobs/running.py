@@ -130,6 +130,9 @@ def end_after_batch(query: StreamingQuery, stopping: Stopping | None = None) -> 
     try:
         java: Any = query._jsq
         execution = java.streamingQuery()
+        if "Continuous" in type_name(execution):  # has no batches
+            query.stop()
+            return
         thread = execution.queryExecutionThread()
         state = execution.state()
         name = type_name(state.get()).replace("ACTIVE", "TERMINATED").replace("INITIALIZING", "TERMINATED")
