@@ -81,10 +81,10 @@ def look_up(log: PartitionLog) -> int:
 
 def _has_no_producers(log: PartitionLog) -> bool:
     """Whether the log is empty, or closed with a snapshot of nobody: usually one look at a file tells."""
-    if log.end_offset == log.local.segments.first.base_offset:
-        return True
     path, files = log.snapshot_path(log.end_offset), log.local.files
-    return files.exists(path) and files.size(path) == EMPTY_BYTES
+    if not files.exists(path):
+        return log.end_offset == log.local.segments.first.base_offset
+    return files.size(path) == EMPTY_BYTES
 
 
 def aborted(log: PartitionLog, offset: int, upper_offset: int) -> list[AbortedTxn]:

@@ -535,3 +535,21 @@ def test_a_log_closed_without_producers_is_opened_without_loading_any():
     log.replicate()
     assert log.log.last_stable_offset == 5
     assert not log.log.has_producers
+
+
+def test_an_open_transaction_is_not_forgotten_with_the_last_of_its_records():
+    log = Log(LogConfig(retention_ms=0))
+    log.data(1, 2)
+    log.replicate()
+    assert log.log.delete_old_segments(START_MS + 1) == 1
+    for clean in (True, False, True):
+        log.restart(clean=clean)
+        assert (log.log.start_offset, log.log.end_offset) == (2, 2)
+        assert log.log.first_unstable_offset == 2
+    log.plain()
+    log.replicate()
+    assert log.log.last_stable_offset == 2
+    log.abort(1)
+    log.replicate()
+    assert log.log.last_stable_offset == 4
+    assert log.fetched_aborted(2) == [(1, 0)]
