@@ -76,9 +76,7 @@ def test_every_module_has_a_test_of_its_name() -> None:
 
 
 def test_every_unit_test_has_a_module_of_its_name() -> None:
-    modules = {
-        mirror_of(Path(name_of(path))).as_posix() for path in python_files((*PRODUCT, "spark_jobs"))
-    }
+    modules = {mirror_of(Path(name_of(path))).as_posix() for path in python_files((*PRODUCT, "spark_jobs"))}
     findings = [
         name_of(path)
         for path in python_files(("tests/unit",))
