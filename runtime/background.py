@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 NICENESS = 10
 _lowered = False
@@ -13,6 +15,20 @@ monotonic = time.monotonic
 
 pause = time.sleep
 """Hold this process up for so many seconds; never in a process that serves clients."""
+
+
+def start(work: Callable[[], None]) -> Callable[[], None]:
+    """Begin work that waits for the disk; the call returned waits for its end and raises what it raised."""
+    executor = ThreadPoolExecutor(1, thread_name_prefix="background")
+    outcome = executor.submit(work)
+    executor.shutdown(wait=False)
+    return outcome.result
+
+
+def at_once(work: Callable[[], None]) -> Callable[[], None]:
+    """The same where nothing runs beside: the work is done here and now."""
+    work()
+    return lambda: None
 
 
 def lower_priority() -> None:

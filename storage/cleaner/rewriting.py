@@ -2,16 +2,20 @@
 
 Runs of batches that stay as they are go from the window that was read straight into the new file. Index
 entries follow the rule of `segment.py`, so that recovery would build the very same files. What was written is
-synced piece by piece: dirty pages that pile up would hold up the appends of the broker.
+synced piece by piece beside the work: dirty pages that pile up would hold up the appends of the broker, and
+syncing everything in the end would hold up the pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from struct import Struct
+from typing import TypeAlias
 
 from protocol.records.batch import COUNT_AT, MAX_TIMESTAMP_AT
+from runtime.background import at_once
 from runtime.files import Buffer, FileHandle, FileSystem
 from storage import names, txn_index
 from storage.cleaner.batch_filter import BatchFilter
@@ -20,7 +24,9 @@ from storage.cleaner.reading import windows
 from storage.scan import V2_OVERHEAD, BatchFacts, facts_at
 from storage.txn_index import AbortedTxn
 
-SYNC_BYTES = 16 << 20
+SYNC_BYTES = 4 << 20
+Start: TypeAlias = Callable[[Callable[[], None]], Callable[[], None]]
+"""Begins some work, perhaps on another thread; what it returns waits for the end."""
 _OFFSET_ENTRY = Struct(">ii").pack
 _TIME_ENTRY = Struct(">qi").pack
 _COUNT, _TIMESTAMP = Struct(">i"), Struct(">q")
@@ -46,12 +52,15 @@ class SegmentWriter:
         base_offset: int,
         index_interval_bytes: int,
         took: Callable[[int], None],
+        start: Start = at_once,
     ) -> None:
         self._files = files
         self._stem = f"{directory}/{names.segment_file(base_offset, '')}"
         self._base = base_offset
         self._interval = index_interval_bytes
         self._took = took
+        self._start = start
+        self._synced: Callable[[], None] | None = None  # waits for the last sync that was begun
         self._log = self._fresh(names.LOG)
         self._offsets, self._times = bytearray(), bytearray()
         self._indexed = 0
@@ -89,11 +98,18 @@ class SegmentWriter:
         self._took(size)
         self._unsynced += size
         if self._unsynced >= SYNC_BYTES:
-            self._log.sync()
+            self._wait()
+            self._synced = self._start(self._log.sync)
             self._unsynced = 0
+
+    def _wait(self) -> None:
+        if self._synced is not None:
+            waiting, self._synced = self._synced, None
+            waiting()
 
     def finish(self, aborted: list[AbortedTxn], mtime_ms: int) -> None:
         """Write the indexes and sync everything; the log file gets its source's time."""
+        self._wait()
         if self._greatest > self._timed:
             self._times += _TIME_ENTRY(self._greatest, self._greatest_offset - self._base)
         written = [(names.OFFSET_INDEX, bytes(self._offsets)), (names.TIME_INDEX, bytes(self._times))]
@@ -114,6 +130,8 @@ class SegmentWriter:
 
     def abandon(self) -> None:
         """Give up the descriptor; the files are the caller's to remove."""
+        with suppress(OSError):
+            self._wait()
         self._log.close()
 
 

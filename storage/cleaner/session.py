@@ -18,7 +18,7 @@ from storage.cleaner.grouping import Source
 from storage.cleaner.key_map import KeyMapBuilder
 from storage.cleaner.offset_map import OffsetMap
 from storage.cleaner.reading import WINDOW_BYTES_MIN
-from storage.cleaner.rewriting import CleanedSegment, SegmentWriter, rewrite
+from storage.cleaner.rewriting import CleanedSegment, SegmentWriter, Start, rewrite
 from storage.cleaner.throttle import Throttle
 from storage.cleaner.transactions import CleanedTransactions
 from storage.txn_index import AbortedTxn
@@ -69,10 +69,17 @@ class GroupDone:
 class Pass:
     """See the module. `took(bytes)` is told of everything read and written, and may wait."""
 
-    def __init__(self, files: FileSystem, request: PassRequest, took: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        files: FileSystem,
+        request: PassRequest,
+        took: Callable[[int], None],
+        start: Start = background.at_once,
+    ) -> None:
         self._files = files
         self._request = request
         self._took = took
+        self._start = start
         self._window = max(request.window_bytes, WINDOW_BYTES_MIN)
         self._map = OffsetMap(request.memory_bytes, request.load_factor)
         self._transactions = CleanedTransactions(request.aborted)
@@ -104,8 +111,9 @@ class Pass:
             last_records,
         )
         writer = SegmentWriter(
-            self._files, request.directory, group[0].base_offset, request.index_interval_bytes, self._took
-        )
+            self._files, request.directory, group[0].base_offset, request.index_interval_bytes, self._took,
+            self._start,
+        )  # fmt: skip
         segment = rewrite(
             self._files, group, writer, batch_filter, self._window, self._took, request.legacy_horizon_ms
         )
@@ -129,7 +137,7 @@ def begin(request: PassRequest) -> Mapped:
         if wait > 0:
             background.pause(wait)
 
-    current = Pass(OsFileSystem(), request, took)
+    current = Pass(OsFileSystem(), request, took, background.start)
     mapped = current.build_map()
     _Worker.current = current
     return mapped

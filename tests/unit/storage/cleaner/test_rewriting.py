@@ -1,6 +1,7 @@
 import pytest
 
 from storage import names, txn_index
+from storage.cleaner import rewriting
 from storage.cleaner.batch_filter import BatchFilter, FilterSettings
 from storage.cleaner.grouping import Source
 from storage.cleaner.offset_map import OffsetMap
@@ -88,6 +89,19 @@ def test_a_group_of_which_nothing_is_left_keeps_its_place() -> None:
     done = rewritten(files, bytes(batch(1, key=b"k")), newest={b"k": 50})
     assert done.size == 0
     assert cleaned(files, names.LOG) == cleaned(files, names.TIME_INDEX) == b""
+
+
+def test_a_sync_that_fails_beside_the_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewriting, "SYNC_BYTES", 10)
+    files = SimFileSystem()
+    files.make_dirs("/p")
+    writer = SegmentWriter(files, "/p", 0, INTERVAL, lambda size: None, lambda work: work)
+    files.fail_next("sync", 5)
+    data = bytes(batch(1))
+    writer.note(len(data), 0, 1, 1)
+    writer.write([data])
+    with pytest.raises(OSError, match="error"):
+        writer.finish([], 0)
 
 
 def test_a_full_disk_is_told() -> None:
