@@ -120,30 +120,28 @@ def run_queries(queries: Sequence[StreamingQuery], job: Behaviour, stopping: Sto
     if stopping is not None:
         stopping.install()
         stopping.install_in_jvm(spark_of(queries[0]))
+        stopping.following = True
     told = [(query, progress_of(query, job)) for query in queries]
     try:
         follow_all(told, stopping)
     except Exception as error:
         raise JobFailed(explain(error)) from error
     finally:
+        if stopping is not None:
+            stopping.following = False
         for query, progress in told:
             progress.look(query)
             query.stop()
 
 
 def follow_all(told: Sequence[tuple[StreamingQuery, Progress]], stopping: Stopping | None) -> None:
-    ending = False
     while any(query.isActive for query, _ in told):
-        asked = 0 if stopping is None else stopping.asked
         for query, progress in told:
             query.awaitTermination(LOOK_EVERY_S / len(told))
             progress.look(query)
-            if asked and query.isActive:
-                if not ending:
-                    end_after_batch(query)
-                if asked > 1 or not query.status["isTriggerActive"]:
-                    query.stop()
-        ending = asked > 0
+        if stopping is not None and stopping.asked:
+            for query, _ in told:
+                end_after_batch(query, stopping)
     for query, _ in told:
         query.awaitTermination()
 
