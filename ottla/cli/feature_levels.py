@@ -22,6 +22,18 @@ _METADATA_NAMES: Final = (
     *("4.4-IV0", "4.4-IV1", "4.4-IV2"),
 )
 
+_NOT_RELEASED: Final = "4.5-IV0"
+
+_SINCE: Final = {
+    "kraft.version": ((21, 1),),
+    "transaction.version": ((24, 2),),
+    "group.version": ((22, 1),),
+    "eligible.leader.replicas.version": ((26, 1),),
+    "share.version": ((28, 1), (31, 2)),
+    "streams.version": ((29, 1),),
+}
+"""From which level of metadata on a new cluster has which level of a feature; in Kafka's order."""
+
 HIGHEST: Final = {
     "eligible.leader.replicas.version": 1,
     "group.version": 1,
@@ -49,3 +61,30 @@ def level_text(feature: str, level: int) -> str:
     if feature == METADATA_VERSION and 0 <= at < len(_METADATA_NAMES):
         return _METADATA_NAMES[at]
     return str(level)
+
+
+class UnknownRelease(Exception):
+    """There is no such release, in Kafka's words."""
+
+
+def metadata_level(release: str) -> int:
+    """The level of metadata of a release: `4.0-IV1`, or `4.0` for its last. Raises UnknownRelease."""
+    for at in reversed(range(len(_METADATA_NAMES))):
+        if release in (_METADATA_NAMES[at], _METADATA_NAMES[at].partition("-")[0]):
+            return _METADATA_FIRST + at
+    raise UnknownRelease(
+        f"Unknown metadata.version '{release}'. Supported metadata.version are: "
+        + ", ".join((*_METADATA_NAMES, _NOT_RELEASED))
+    )
+
+
+def levels_of_release(release: str) -> dict[str, int]:
+    """The level of every feature in a new cluster of a release. Raises UnknownRelease."""
+    metadata = metadata_level(release)
+    levels = {METADATA_VERSION: metadata}
+    for feature, steps in _SINCE.items():
+        levels[feature] = max((level for since, level in steps if metadata >= since), default=0)
+    return levels
+
+
+LATEST_RELEASE: Final = _METADATA_NAMES[-1]

@@ -1,7 +1,7 @@
 """`ottla features`: show and change finalized features, as Kafka's FeatureCommand does.
 
-What depends on Kafka's metadata versions is left out, because Ottla has none: version-mapping, and the
-options --release-version and --metadata. Failures of single features go to standard output, their number to
+A release stands for the level of every feature that a new cluster of Apache Kafka has with it. Ottla's broker
+has no metadata version, and says so. Failures of single features go to standard output, their number to
 standard error; the exit code is 1 then.
 """
 
@@ -13,7 +13,17 @@ from typing import Any, Final
 
 import click
 
-from ottla.cli.feature_levels import HIGHEST, REQUIRED, described, level_text
+from ottla.cli.feature_levels import (
+    HIGHEST,
+    LATEST_RELEASE,
+    METADATA_VERSION,
+    REQUIRED,
+    UnknownRelease,
+    described,
+    level_text,
+    levels_of_release,
+    metadata_level,
+)
 from ottla.cli.options import (
     ToolFailed,
     bootstrap_option,
@@ -52,6 +62,15 @@ def dry_run_option(function: Any) -> Any:
     return click.option("--dry-run", is_flag=True, help="Validate, but change nothing.")(function)
 
 
+def release_options(function: Any) -> Any:
+    """--release-version, and --metadata from before there were other features."""
+    function = click.option("--metadata", metavar="RELEASE", help="Deprecated: the level of metadata.")(
+        function
+    )
+    text = "The release whose levels all features shall have, such as 4.0-IV3."
+    return click.option("--release-version", "release", metavar="RELEASE", help=text)(function)
+
+
 def unsafe_option(function: Any) -> Any:
     """--unsafe."""
     return click.option("--unsafe", is_flag=True, help="Also where metadata may be lost.")(function)
@@ -80,11 +99,16 @@ def describe(open_client: Open) -> None:
 
 @command.command()
 @feature_option("FEATURE=LEVEL")
+@release_options
 @dry_run_option
 @click.pass_obj
-def upgrade(open_client: Open, features: tuple[str, ...], dry_run: bool) -> None:
+def upgrade(
+    open_client: Open, features: tuple[str, ...], release: str | None, metadata: str | None, dry_run: bool
+) -> None:
     """Raise the level of features."""
-    wanted = parse_levels(features, "upgrade")
+    wanted = wished(features, release, metadata, "upgrade")
+    if release is not None:
+        wanted = {feature: level for feature, level in wanted.items() if level}
     if any(level == 0 for level in wanted.values()):
         raise ToolFailed(
             "The upgradeType flag should be set to SAFE_DOWNGRADE or UNSAFE_DOWNGRADE when the provided "
@@ -95,13 +119,21 @@ def upgrade(open_client: Open, features: tuple[str, ...], dry_run: bool) -> None
 
 @command.command()
 @feature_option("FEATURE=LEVEL")
+@release_options
 @dry_run_option
 @unsafe_option
 @click.pass_obj
-def downgrade(open_client: Open, features: tuple[str, ...], dry_run: bool, unsafe: bool) -> None:
+def downgrade(
+    open_client: Open,
+    features: tuple[str, ...],
+    release: str | None,
+    metadata: str | None,
+    dry_run: bool,
+    unsafe: bool,
+) -> None:
     """Lower the level of features."""
     kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
-    change(open_client, "downgrade", parse_levels(features, "downgrade"), kind, dry_run)
+    change(open_client, "downgrade", wished(features, release, metadata, "downgrade"), kind, dry_run)
 
 
 @command.command()
@@ -118,6 +150,18 @@ def disable(open_client: Open, features: tuple[str, ...], dry_run: bool, unsafe:
     change(open_client, "disable", wanted, UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE, dry_run)
 
 
+@command.command(name="version-mapping")
+@click.option("--release-version", "release", default=LATEST_RELEASE, metavar="RELEASE", show_default=True)
+def version_mapping(release: str) -> None:
+    """Show the levels of features that belong to a release."""
+    try:
+        levels = levels_of_release(release)
+    except UnknownRelease as unknown:
+        raise ToolFailed(str(unknown)) from unknown
+    for feature, level in levels.items():
+        click.echo(f"{feature}={level}" + (f" ({release})" if feature == METADATA_VERSION else ""))
+
+
 @command.command(name="feature-dependencies")
 @click.option("--feature", "features", multiple=True, required=True, metavar="FEATURE=LEVEL")
 def feature_dependencies(features: tuple[str, ...]) -> None:
@@ -132,6 +176,24 @@ def feature_dependencies(features: tuple[str, ...]) -> None:
             click.echo(f"{described(feature, level)} has no dependencies.")
         else:
             click.echo(f"{described(feature, level)} requires:\n    {described(*required)}")
+
+
+def wished(features: Sequence[str], release: str | None, metadata: str | None, verb: str) -> dict[str, int]:
+    """The levels that the options ask for, each feature once. Raises ToolFailed in Kafka's words."""
+    if release is not None and (features or metadata is not None):
+        raise ToolFailed("Can not specify `release-version` with other feature flags.")
+    try:
+        if release is not None:
+            return levels_of_release(release)
+        if metadata is None:
+            return parse_levels(features, verb)
+        click.echo(" `metadata` flag is deprecated and may be removed in a future release.")
+        levels = {METADATA_VERSION: metadata_level(metadata)}
+    except UnknownRelease as unknown:
+        raise ToolFailed(str(unknown)) from unknown
+    for feature, level in map(parse_level, features):
+        add_level(levels, feature, level)
+    return levels
 
 
 def parse_levels(texts: Sequence[str], verb: str) -> dict[str, int]:

@@ -65,6 +65,12 @@ def test_a_feature_goes_off_and_on(at: Option, wanted: str) -> None:
         ("disable", "--feature", "group.version", "--feature", "group.version"),
         ("upgrade", "--feature", "nope=1"),
         ("upgrade", "--feature", "group.version=7", "--feature", "share.version=1"),
+        ("upgrade", "--release-version", "4.0", "--feature", "group.version=1"),
+        ("downgrade", "--release-version", "4.0", "--metadata", "4.0"),
+        ("upgrade", "--release-version", "3.2"),
+        ("upgrade", "--metadata", "nope"),
+        ("upgrade", "--metadata", "4.0", "--feature", "metadata.version=3"),
+        ("version-mapping", "--release-version", "4.5"),
         ("feature-dependencies", "--feature", "bad"),
         ("feature-dependencies", "--feature", "nope=1"),
         ("feature-dependencies", "--feature", "group.version=9"),
@@ -88,3 +94,24 @@ def test_on_which_levels_others_depend(at: Option) -> None:
         for part in ("--feature", f"{feature}={level}")
     ]
     assert same(at, "feature-dependencies", *options)[2] == 0
+
+
+@pytest.mark.parametrize(
+    "release", ["", "3.3", "3.8", "3.9-IV0", "4.0-IV1", "4.0", "4.1", "4.2-IV0", "4.3", "4.4"]
+)
+def test_the_levels_of_a_release(release: str) -> None:
+    options = ("--release-version", release) if release else ()
+    printed, _, code = same(("--bootstrap-server", "127.0.0.1:1"), "version-mapping", *options)
+    assert (len(printed.splitlines()), code) == (7, 0)
+
+
+@pytest.mark.parametrize("verb", ["upgrade", "downgrade"])
+def test_all_features_to_the_levels_of_a_release(at: Option, verb: str) -> None:
+    """What comes of it is the broker's to say: Ottla's has no metadata version, Kafka's goes no way back."""
+    printed, told, _ = same(at, verb, "--release-version", "3.9", "--dry-run")
+    assert "metadata.version to 21" in printed + told
+
+
+def test_the_level_of_metadata_by_its_old_option(at: Option) -> None:
+    printed, _, _ = same(at, "upgrade", "--metadata", "4.0", "--feature", "group.version=1", "--dry-run")
+    assert "deprecated" in printed
