@@ -14,12 +14,13 @@ the segment.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Literal, TypeAlias
 
 from protocol.errors import InvalidRecords
+from protocol.records import compression
 from protocol.records.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME_BIT, Record, records, wrap64
 from protocol.records.builder import append_record, wrap_section
-from protocol.records.compression import compress, decompress
 from protocol.records.legacy import build_message_set, legacy_records
 from storage.cleaner.offset_map import OffsetMap
 from storage.cleaner.record_table import BadSection, RecordTable, read_table
@@ -116,6 +117,10 @@ class BatchFilter:
 
     def _kept_rows(self, table: RecordTable, facts: BatchFacts) -> range | list[int]:
         count, newest = len(table.keys), self.map.last_offset
+        if table.deltas is None and not (table.null_keys or table.null_values):
+            marks = self.map.newest_of(facts.base_offset, count)
+            if marks is not None:
+                return range(count) if marks.count(1) == count else list(compress(range(count), marks))
         found = self.map.get(table.keys, table.longest_key)
         offsets = table.offsets(facts.base_offset)
         if found.count(None) == count or found == list(offsets):
@@ -156,7 +161,8 @@ class BatchFilter:
                 greatest = max(greatest, record.timestamp)
                 append_record(out, record, record.timestamp - base, record.offset - facts.base_offset)
         return _wrapped(
-            compress(facts.attributes & CODEC_MASK, out), facts, facts.attributes | HORIZON_BIT, len(rows),
+            compression.compress(facts.attributes & CODEC_MASK, out),
+            facts, facts.attributes | HORIZON_BIT, len(rows),
             facts.max_timestamp if by_append_time else greatest, base_timestamp=base,
         )  # fmt: skip
 
@@ -241,7 +247,7 @@ def plain_section(batch: memoryview, facts: BatchFacts) -> bytes:
     if not codec:
         return bytes(section)
     try:
-        return decompress(codec, section, PLAIN_BYTES_MAX)
+        return compression.decompress(codec, section, PLAIN_BYTES_MAX)
     except InvalidRecords as error:
         if "holds more than" in str(error):
             raise SectionTooLarge from error
@@ -271,7 +277,11 @@ def _with_rows(section: bytes, table: RecordTable, rows: range | list[int], fact
     if not facts.attributes & LOG_APPEND_TIME_BIT:
         greatest = wrap64(facts.base_timestamp + table.latest(section, rows))
     return _wrapped(
-        compress(facts.attributes & CODEC_MASK, kept), facts, facts.attributes, len(rows), greatest
+        compression.compress(facts.attributes & CODEC_MASK, kept),
+        facts,
+        facts.attributes,
+        len(rows),
+        greatest,
     )
 
 

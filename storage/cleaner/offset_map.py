@@ -45,7 +45,10 @@ class OffsetMap:
         "_buckets",
         "_dict_bytes",
         "_dict_bytes_max",
+        "_first",
+        "_marks_max",
         "_mask",
+        "_newest",
         "_plain",
         "_size",
         "capacity",
@@ -61,6 +64,10 @@ class OffsetMap:
         self._buckets: list[bytearray] = []
         self._mask = 0
         self._size = 0
+        # A byte for each offset from `_first` on, while the keys are in the dictionary and the span is small.
+        self._newest: bytearray | None = bytearray()
+        self._first = -1
+        self._marks_max = memory_bytes // 8
 
     def __len__(self) -> int:
         return len(self._plain) if self._plain is not None else self._size
@@ -92,6 +99,8 @@ class OffsetMap:
         if longest > LONG_KEY_BYTES:
             keys = [_shortened(key) for key in keys]
             longest = LONG_KEY_BYTES + 17
+        if self._newest is not None:
+            self._mark(plain, keys, offsets)
         plain.update(zip(keys, offsets, strict=True))
         self._dict_bytes += (len(plain) - before) * (ENTRY_BYTES + longest)
         if self._dict_bytes > self._dict_bytes_max:
@@ -107,6 +116,47 @@ class OffsetMap:
             keys = [_shortened(key) for key in keys]
         return list(map(plain.get, keys))
 
+    def newest_of(self, base_offset: int, count: int) -> bytearray | None:
+        """For records in a row, all of which were noted here: 1 for each that is the newest of its key.
+
+        None where that is not known, and `get` has to be asked.
+        """
+        at = base_offset - self._first
+        if self._newest is None or at < 0 or base_offset + count - 1 > self.last_offset:
+            return None
+        return self._newest[at : at + count] if at + count <= len(self._newest) else None
+
+    def _mark(self, plain: dict[bytes, int], keys: Sequence[bytes], offsets: Sequence[int]) -> None:
+        """The keys' older records are no longer the newest.
+
+        Told now, while the dictionary's memory is at hand, it costs less than a second search for each.
+        """
+        newest = self._newest
+        assert newest is not None
+        if self._first < 0:
+            self._first = offsets[0]
+        first = self._first
+        at, end = offsets[0] - first, offsets[-1] - first + 1
+        unique = len(set(keys)) == len(keys)
+        if end > self._marks_max or at < len(newest) or not (unique or type(offsets) is range):
+            self._newest = None
+            return
+        newest.extend(bytes(end - len(newest)))
+        if unique:
+            before = list(map(plain.get, keys))
+        else:  # some of them twice in one batch
+            latest = dict(zip(keys, offsets, strict=True))
+            before = [plain.get(key) for key in latest]
+            keys, offsets = list(latest), list(latest.values())
+        if type(offsets) is range:
+            newest[at:end] = b"\1" * (end - at)
+        else:
+            for offset in offsets:
+                newest[offset - first] = 1
+        for old in before:
+            if old is not None:
+                newest[old - first] = 0
+
     def _put_singly(self, keys: Sequence[bytes], offsets: Sequence[int]) -> int:
         for taken, (key, offset) in enumerate(zip(keys, offsets, strict=True)):
             if not self.put((key,), (offset,), len(key)):
@@ -118,6 +168,7 @@ class OffsetMap:
     def _compact(self) -> None:
         """Go over to buckets, whose number is fixed: few of them for little memory."""
         plain, self._plain = self._plain, None
+        self._newest = None
         assert plain is not None
         count = 1
         while count * _PER_BUCKET < self.capacity and count < 1 << 24:

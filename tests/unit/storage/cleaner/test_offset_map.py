@@ -76,3 +76,32 @@ def test_a_map_is_a_dictionary_until_it_is_full(puts: list[list[tuple[int, int]]
             break
     for key, at in model.items():
         assert table.get([key], len(key)) == [at]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.lists(st.integers(0, 30), min_size=1, max_size=12), st.booleans()),
+        max_size=25,
+    )
+)
+def test_the_newest_records_are_known_without_asking_for_each(batches: list) -> None:
+    table, model, offset = OffsetMap(1 << 20), dict[bytes, int](), 500
+    noted: list[tuple[int, list[bytes]]] = []
+    for gap, numbers, as_list in batches:
+        offset += gap
+        keys = [b"%d" % number for number in numbers]
+        offsets = range(offset, offset + len(keys))
+        assert table.put(keys, list(offsets) if as_list else offsets, 2) == len(keys)
+        model.update(zip(keys, offsets, strict=True))
+        noted.append((offset, keys))
+        offset += len(keys)
+        table.last_offset = offset - 1
+    for base, keys in noted:
+        found = table.newest_of(base, len(keys))
+        wanted = [model[key] == base + i for i, key in enumerate(keys)]
+        assert found is None or list(found) == wanted
+        if not any(as_list for _, _, as_list in batches):
+            assert found is not None
+    assert table.newest_of(0, 1) is None
+    assert table.newest_of(offset, 1) is None
