@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bench import (
+    archive,
     brokers,
     bulk,
     compaction,
@@ -38,6 +39,7 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "recovery": recovery.rows,
     "compaction": compaction.rows,
     "spark": spark.rows,
+    "archive": archive.rows,
     "footprint": footprint.rows,
 }
 RESULTS = Path(__file__).parent / "results"

@@ -1,4 +1,4 @@
-"""What Spark does in the part `spark`; each function runs in a process of its own with a fresh `local[2]`.
+"""What Spark does in the parts `spark` and `archive`, in processes of their own with a fresh `local[2]`.
 
 The session is started, and has run one small job, before a clock starts. Every figure comes with the CPU time
 that the broker and Spark (its driver's process and the JVM) took meanwhile.
@@ -80,6 +80,43 @@ def run_jobs(
 
     jobs = {"write": write, "read": read, "copy": copy}
     return {name: timed(job, broker_pid) for name, job in jobs.items()}
+
+
+def archive(**arguments: Any) -> dict[str, float]:
+    """`run_archive` in a session and a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="bench-archive-") as folder:
+        spark = session(Path(folder))
+        figures = run_archive(spark, Path(folder), **arguments)
+        spark.stop()
+    return figures
+
+
+def run_archive(
+    spark: SparkSession,
+    folder: Path,
+    bootstrap: str,
+    broker_pid: int | None,
+    topic: str,
+    records: int,
+    batches: int,
+) -> dict[str, float]:
+    """The job `archive` over what the topic holds. Raises RuntimeError where the files hold anything else."""
+    from spark_jobs.jobs import archive as archiving
+    from spark_jobs.kafka import Kafka, Source
+    from spark_jobs.options import Stream
+
+    target = f"{folder}/archive"
+    limit = -(-records // batches) + SLACK
+    source = Source(topics=(topic,), starting="earliest", max_offsets_per_trigger=limit)
+    stream = Stream(checkpoint=f"{folder}/checkpoint", trigger="available-now")
+    figures = timed(
+        lambda: archiving.run(spark, Kafka(bootstrap), source, target, stream),
+        broker_pid,
+    )
+    stored = spark.read.parquet(target).selectExpr("count(*)", "count(distinct partition, offset)").first()
+    if stored is None or tuple(stored) != (records, records):
+        raise RuntimeError(f"the archive holds {stored}, the topic {records} records")
+    return figures
 
 
 def timed(work: Callable[[], None], broker_pid: int | None) -> dict[str, float]:
