@@ -38,7 +38,8 @@ def dealt(rows: list[Row], hands: int, hand: int) -> list[Row]:
 def matrix() -> Iterator[Matrix]:
     rows = [*flights(), *vega()]
     cells = [(library, codec) for library in WRITERS for codec in CODECS]
-    with OttlaProcess({"num.partitions": str(PARTITIONS), "log.segment.bytes": str(1 << 20)}) as broker:
+    settings = {"num.partitions": str(PARTITIONS), "log.segment.bytes": str(1 << 20)}
+    with OttlaProcess({**settings, "log.retention.ms": "-1"}) as broker:  # the flights are of 2013
         matrix = Matrix(broker)
         for hand, (library, codec) in enumerate(cells):
             mine = dealt(rows, len(cells), hand)
