@@ -75,6 +75,7 @@ class OttlaProcess:
         settings = {
             "listeners": f"PLAINTEXT://{self.host}:{self.port}",
             "log.dirs": str(self.log_dir),
+            "log.initial.task.delay.ms": "86400000",  # of retention: tests write records of years ago
             **self.overrides,
         }
         pairs = [part for key, value in settings.items() for part in ("--override", f"{key}={value}")]
