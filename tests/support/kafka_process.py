@@ -40,6 +40,7 @@ SINGLE_NODE = {
     "transaction.state.log.min.isr": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
+    "log.initial.task.delay.ms": "86400000",  # of retention: tests write records of years ago
     "group.initial.rebalance.delay.ms": "0",
 }
 

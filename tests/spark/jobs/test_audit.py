@@ -237,7 +237,8 @@ def test_rows_of_files_are_compared_with_what_ingest_made_of_them(
     extra.write_text(f"{lines[0]}\n{lines[1]}\nZZZ{lines[2][3:]}\n", encoding="utf-8")
     report = run(spark, Audit(left, right, Compared(("key", "value"))))
     assert counts(report) == {"lost": 2}  # a second copy of one, and one that is new
-    assert [one.left for one in report.check("lost").examples] == [f"file://{extra}@0", f"file://{extra}@1"]
+    examples = [one.left.rpartition("/")[2] for one in report.check("lost").examples]
+    assert examples == ["more.csv@0", "more.csv@1"]
 
 
 def test_an_archive_is_compared_place_by_place(
