@@ -1,85 +1,15 @@
 """Transactions in a log: last stable offset, aborted lists, fencing, and what outlives restarts and cuts."""
 
-import contextlib
 import errno
 
 import pytest
 
 from protocol.errors import ErrorCode
-from protocol.records.rules import trusted_batch
-from storage.errors import AppendRefused, StorageFailed
+from storage.errors import StorageFailed
 from storage.log_config import LogConfig
 from storage.txn_index import AbortedTxn
-from tests.simulation.files import SimFileSystem
-from tests.support.logs import START_MS, TOPIC_ID, FixedClock, batch, marker, open_manager
-
-
-class Log:
-    """A log of one partition, and producers whose sequences run on."""
-
-    def __init__(self, config=None, files=None):
-        self.files = files or SimFileSystem()
-        self.config = config or LogConfig()
-        self.clock = FixedClock()
-        self.sequences = {}
-        self.open()
-
-    def open(self):
-        self.manager = open_manager(self.files, config=self.config, clock=self.clock)
-        self.log = self.manager.get_or_create("t", 0, TOPIC_ID)
-
-    def restart(self, *, clean=True):
-        mark = self.log.high_watermark
-        if clean:
-            self.manager.close()
-        else:
-            self.manager.abandon()
-        self.open()
-        self.log.set_high_watermark(mark)
-
-    def stage(self, data, **how):
-        return self.log.append_as_leader(trusted_batch(data), 0, START_MS, **how)
-
-    def write(self, data, **how):
-        appended = self.stage(data, **how)
-        self.log.write_pending()
-        return appended.base_offset
-
-    def data(self, producer, count=1, epoch=0, **how):
-        """A transactional batch; its base offset."""
-        first = self.sequences.get((producer, epoch), 0)
-        base = self.write(
-            batch(count, producer=producer, epoch=epoch, sequence=first, transactional=True), **how
-        )
-        self.sequences[producer, epoch] = first + count
-        return base
-
-    def plain(self, count=1):
-        return self.write(batch(count))
-
-    def abort(self, producer, epoch=0, coordinator_epoch=0):
-        return self.end(producer, epoch, coordinator_epoch, commit=False)
-
-    def commit(self, producer, epoch=0, coordinator_epoch=0):
-        return self.end(producer, epoch, coordinator_epoch, commit=True)
-
-    def end(self, producer, epoch, coordinator_epoch, *, commit):
-        return self.write(marker(producer, epoch, commit=commit, coordinator_epoch=coordinator_epoch))
-
-    def replicate(self, offset=None):
-        self.log.set_high_watermark(self.log.end_offset if offset is None else offset)
-
-    def fetched_aborted(self, offset, max_bytes=1 << 20):
-        found = self.log.read(offset, max_bytes, self.log.last_stable_offset)
-        return [(txn.producer_id, txn.first_offset) for txn in self.log.aborted_within(offset, found)]
-
-
-@contextlib.contextmanager
-def refused(error):
-    with pytest.raises(AppendRefused) as caught:
-        yield
-    assert caught.value.error is error
-
+from tests.support.logs import START_MS, batch, marker
+from tests.unit.storage.txn_log import Log, refused
 
 # --- the last stable offset
 
@@ -295,70 +225,6 @@ def test_a_coordinator_may_append_any_sequence():
     log.commit(1)
     log.replicate()
     assert log.log.last_stable_offset == 3
-
-
-# --- verification
-
-
-def test_a_first_batch_needs_a_guard_where_verification_is_on():
-    """storage.md 86."""
-    log = Log()
-    log.manager.producer_settings.verify = True
-    with refused(ErrorCode.INVALID_TXN_STATE):
-        log.data(1)
-    assert not log.log.producers.entries
-    guard = log.log.start_verification(1, 0, 0, False, START_MS)
-    assert guard is log.log.start_verification(1, 0, 0, False, START_MS)
-    assert log.write(batch(1, producer=1, epoch=0, sequence=0)) == 0  # idempotent: the guard stays
-    log.sequences[1, 0] = 1
-    with refused(ErrorCode.INVALID_TXN_STATE):
-        log.data(1, guard=log.log.start_verification(2, 0, 0, False, START_MS))
-    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
-        log.data(1, guard=guard)  # sequence 1, and 0 was to be verified
-
-
-def test_a_guard_serves_one_transaction():
-    log = Log()
-    log.manager.producer_settings.verify = True
-    guard = log.log.start_verification(1, 0, 0, False, START_MS)
-    log.abort(1)
-    with refused(ErrorCode.INVALID_TXN_STATE):
-        log.data(1, guard=guard)
-    guard = log.log.start_verification(1, 0, 0, False, START_MS)
-    assert log.data(1, guard=guard) == 1
-    assert log.log.start_verification(1, 1, 0, False, START_MS) is None
-    assert log.data(1) == 2
-    duplicate = log.stage(batch(1, producer=1, epoch=0, sequence=1, transactional=True))
-    assert (duplicate.base_offset, duplicate.duplicate) == (2, True)
-    log.commit(1)
-    with refused(ErrorCode.INVALID_TXN_STATE):
-        log.data(1, guard=guard)
-    again = log.stage(batch(1, producer=1, epoch=0, sequence=1, transactional=True))
-    assert again.duplicate  # a resend of what is in the log needs no guard
-
-
-def test_a_later_batch_does_not_overtake_one_that_waits_for_verification():
-    log = Log()
-    log.manager.producer_settings.verify = True
-    log.log.start_verification(1, 5, 0, False, START_MS)
-    guard = log.log.start_verification(1, 3, 0, False, START_MS)
-    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
-        log.write(batch(1, producer=1, epoch=0, sequence=5, transactional=True), guard=guard)
-    assert log.write(batch(1, producer=1, epoch=0, sequence=3, transactional=True), guard=guard) == 0
-    assert log.write(batch(1, producer=1, epoch=0, sequence=4, transactional=True)) == 1
-
-
-def test_verifications_of_a_new_epoch_begin_anew_and_old_ones_expire():
-    log = Log()
-    log.manager.producer_settings.verify = True
-    log.log.start_verification(1, 5, 0, True, START_MS)
-    guard = log.log.start_verification(1, 9, 1, True, START_MS)
-    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
-        log.write(batch(1, producer=1, epoch=1, sequence=10, transactional=True), guard=guard)
-    log.clock.ms += 86_400_000
-    assert sum(log.manager.expire_producers()) == 0
-    with refused(ErrorCode.INVALID_TXN_STATE):
-        log.write(batch(1, producer=1, epoch=1, sequence=9, transactional=True), guard=guard)
 
 
 # --- restarts, cuts, failures

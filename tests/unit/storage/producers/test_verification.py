@@ -1,5 +1,8 @@
+from protocol.errors import ErrorCode
 from storage.producers import verification
 from storage.producers.verification import Verifications
+from tests.support.logs import START_MS, batch
+from tests.unit.storage.txn_log import Log, refused
 
 
 def test_only_the_guard_that_was_given_is_accepted():
@@ -48,3 +51,67 @@ def test_their_number_is_bounded(monkeypatch):
     assert [known.accepts(producer, guard) for producer, guard in enumerate(guards)] == [
         False, False, True, True, True,
     ]  # fmt: skip
+
+
+# --- in a log
+
+
+def test_a_first_batch_needs_a_guard_where_verification_is_on():
+    """storage.md 86."""
+    log = Log()
+    log.manager.producer_settings.verify = True
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        log.data(1)
+    assert not log.log.producers.entries
+    guard = log.log.start_verification(1, 0, 0, False, START_MS)
+    assert guard is log.log.start_verification(1, 0, 0, False, START_MS)
+    assert log.write(batch(1, producer=1, epoch=0, sequence=0)) == 0  # idempotent: the guard stays
+    log.sequences[1, 0] = 1
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        log.data(1, guard=log.log.start_verification(2, 0, 0, False, START_MS))
+    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+        log.data(1, guard=guard)  # sequence 1, and 0 was to be verified
+
+
+def test_a_guard_serves_one_transaction():
+    log = Log()
+    log.manager.producer_settings.verify = True
+    guard = log.log.start_verification(1, 0, 0, False, START_MS)
+    log.abort(1)
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        log.data(1, guard=guard)
+    guard = log.log.start_verification(1, 0, 0, False, START_MS)
+    assert log.data(1, guard=guard) == 1
+    assert log.log.start_verification(1, 1, 0, False, START_MS) is None
+    assert log.data(1) == 2
+    duplicate = log.stage(batch(1, producer=1, epoch=0, sequence=1, transactional=True))
+    assert (duplicate.base_offset, duplicate.duplicate) == (2, True)
+    log.commit(1)
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        log.data(1, guard=guard)
+    again = log.stage(batch(1, producer=1, epoch=0, sequence=1, transactional=True))
+    assert again.duplicate  # a resend of what is in the log needs no guard
+
+
+def test_a_later_batch_does_not_overtake_one_that_waits_for_verification():
+    log = Log()
+    log.manager.producer_settings.verify = True
+    log.log.start_verification(1, 5, 0, False, START_MS)
+    guard = log.log.start_verification(1, 3, 0, False, START_MS)
+    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+        log.write(batch(1, producer=1, epoch=0, sequence=5, transactional=True), guard=guard)
+    assert log.write(batch(1, producer=1, epoch=0, sequence=3, transactional=True), guard=guard) == 0
+    assert log.write(batch(1, producer=1, epoch=0, sequence=4, transactional=True)) == 1
+
+
+def test_verifications_of_a_new_epoch_begin_anew_and_old_ones_expire():
+    log = Log()
+    log.manager.producer_settings.verify = True
+    log.log.start_verification(1, 5, 0, True, START_MS)
+    guard = log.log.start_verification(1, 9, 1, True, START_MS)
+    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+        log.write(batch(1, producer=1, epoch=1, sequence=10, transactional=True), guard=guard)
+    log.clock.ms += 86_400_000
+    assert sum(log.manager.expire_producers()) == 0
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        log.write(batch(1, producer=1, epoch=1, sequence=9, transactional=True), guard=guard)
