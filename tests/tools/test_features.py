@@ -108,8 +108,14 @@ def test_the_levels_of_a_release(release: str) -> None:
 @pytest.mark.parametrize("verb", ["upgrade", "downgrade"])
 def test_all_features_to_the_levels_of_a_release(at: Option, verb: str) -> None:
     """What comes of it is the broker's to say: Ottla's has no metadata version, Kafka's goes no way back."""
-    printed, told, _ = same(at, verb, "--release-version", "3.9", "--dry-run")
-    assert "metadata.version to 21" in printed + told
+    seen = []
+    for tool in (ottla_tool, kafka_tool):
+        done = tool("features", *at, verb, "--release-version", "3.9", "--dry-run")
+        # Which feature is refused first goes by the order in the request: Kafka's tool has a hash table's.
+        printed = re.sub(r"had an error: .*", "had an error", done.stdout)
+        seen.append((printed, done.stderr.strip(), done.returncode))
+    assert seen[0] == seen[1]
+    assert "metadata.version to 21" in "".join(seen[0][:2])
 
 
 def test_the_level_of_metadata_by_its_old_option(at: Option) -> None:
