@@ -288,7 +288,8 @@ def test_killed_in_a_batch_and_started_again_loses_nothing_and_repeats_what_audi
     by_partition = Counter(str(row["partition"]) for row in repeats(rows))
     assert report["checks"]["repeated"]["partitions"] == dict(by_partition)
     assert (tmp_path / "drain.svg").read_text().count("<path") > 2
-    assert [json.loads(line)["batch"] for line in progress_file.read_text().splitlines()] == [0, 1]
+    batches = [json.loads(line)["batch"] for line in progress_file.read_text().splitlines()]
+    assert batches in ([0, 1], [0, 1, 2])  # a batch's limit is shared out to partitions and rounded down
     sides = (TopicPart(topic, broker.bootstrap_servers) for topic in (source, target))
     assert audit(spark, Audit(*sides, allow_repeats=True)).ok
 
