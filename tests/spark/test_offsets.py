@@ -86,7 +86,8 @@ def test_a_start_after_the_last_record_is_an_error_or_the_end(
     strict = batch(spark, either_broker, **asked, startingOffsetsByTimestampStrategy="error")
     with pytest.raises(Exception, match="No offset matched") as refused:
         places_read(strict)
-    assert f"{topic}-{EARLY}" in str(refused.value)
+    named = [each for each in (EARLY, EMPTY) if f"topic-partition {topic}-{each} " in str(refused.value)]
+    assert len(named) == 1, "one of those without such a record"
     lenient = batch(spark, either_broker, **asked, startingOffsetsByTimestampStrategy="latest")
     assert places_read(lenient) == places(topic, {LATE: (0, SIZE)})
 
