@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Broker = OttlaProcess | KafkaProcess
 Place = tuple[str, int, int]  # topic, partition, offset
 
-TIMEOUT_S = 30
+TIMEOUT_S = 90
 _numbers = itertools.count()
 
 

@@ -258,7 +258,7 @@ def test_killed_in_a_batch_and_started_again_loses_nothing_and_repeats_what_audi
         *("--partitions", 5, "--checkpoint", checkpoint, "--max-offsets-per-trigger", batch_size),
         *("--progress-file", progress_file, "--jars", spark_kafka_jars()),
     ) as job:
-        wait_until(lambda: held(target, client) > batch_size, "the second batch", 90)
+        wait_until(lambda: held(target, client) > batch_size, "the second batch", 180)
         job.kill()
     (first,) = progress_file.read_text().splitlines()
     assert json.loads(first)["records"] in range(batch_size - PARTITIONS, batch_size + 1)

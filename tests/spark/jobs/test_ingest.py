@@ -219,10 +219,10 @@ def test_lines_through_rotation_kill_and_restart(
         append(250)
         with log.open("ab") as file:
             file.write(lines[1750][:20])
-        wait_until(lambda: committed(tmp_path, log, 0) == log.stat().st_size - 20, "all lines", 60)
+        wait_until(lambda: committed(tmp_path, log, 0) == log.stat().st_size - 20, "all lines", 180)
         log.write_bytes(b"")  # emptied: the 20 bytes were no line
         append(250)
-        wait_until(lambda: committed(tmp_path, log, 1) == log.stat().st_size, "the new lines", 60)
+        wait_until(lambda: committed(tmp_path, log, 1) == log.stat().st_size, "the new lines", 180)
         assert second.terminate() == 0
     seen = read(spark, jobs_broker, topic)
     counts = Counter(bytes(row["value"]) for row in seen)
