@@ -8,7 +8,6 @@ ends an index; bytes behind the last whole batch are invalid.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -22,8 +21,7 @@ from storage.offset_index import OffsetIndex
 from storage.producers.entry import ProducerEntry
 from storage.producers.snapshot import decode_snapshot
 from storage.time_index import TimeIndex
-
-_TXN_ENTRY = struct.Struct(">hqqqq")
+from storage.txn_index import ENTRY as TXN_ENTRY
 
 
 class DumpedBatch(NamedTuple):
@@ -175,5 +173,5 @@ class AbortedTransaction(NamedTuple):
 def dump_txn_index(files: FileSystem, path: str) -> list[AbortedTransaction]:
     """The aborted transactions of a `.txnindex`; a cut entry at the end is left out."""
     data = files.read_bytes(path)
-    whole = len(data) // _TXN_ENTRY.size * _TXN_ENTRY.size
-    return [AbortedTransaction(*entry) for entry in _TXN_ENTRY.iter_unpack(data[:whole])]
+    whole = len(data) // TXN_ENTRY.size * TXN_ENTRY.size
+    return [AbortedTransaction(*entry) for entry in TXN_ENTRY.iter_unpack(data[:whole])]

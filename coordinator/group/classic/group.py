@@ -238,7 +238,7 @@ class ClassicGroup:
 
         A timer is set only where none will fire in time.
         """
-        if member.is_new and limit_ms is None:
+        if limit_ms is None and self.extend_session(member, now_ms):
             return
         delay_ms = member.session_timeout_ms if limit_ms is None else limit_ms
         member.session_deadline_ms = now_ms + delay_ms
