@@ -24,17 +24,18 @@ WORTH_BYTES = 96 << 20  # what one process reads about as fast as others start
 AHEAD = 3  # calls per worker that are under way or waiting: answers must not pile up
 
 
-def parallel_scans(workers: Workers, count: int, loop: asyncio.AbstractEventLoop) -> Scans:
-    """Scans by up to `count` of the workers; to be called on another thread than the loop's."""
+def parallel_scans(workers: Workers, count: int, loop: asyncio.AbstractEventLoop, here: Scans) -> Scans:
+    """Scans by up to `count` of the workers, or `here` where one does or little is to be read.
+
+    To be called on another thread than the loop's.
+    """
 
     def run(requests: Sequence[ScanRequest]) -> Iterator[Scanned]:
-        groups = grouped(requests)
         if count < 2 or sum(request.size for request in requests) < WORTH_BYTES:
-            for group in groups:
-                yield from scan_in_worker(group)
+            yield from here(requests)
             return
         waiting: deque[tuple[Sequence[ScanRequest], Future[list[Scanned]]]] = deque()
-        for group in groups:
+        for group in grouped(requests):
             waiting.append((group, workers.call_from_thread(loop, scan_in_worker, group)))
             if len(waiting) >= AHEAD * count:
                 yield from _answers(*waiting.popleft())

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from broker.cleaner import Cleaner
 from broker.config.checks import per_ip_limits
@@ -50,7 +49,7 @@ from replication.metadata.cluster_id import ensure_cluster_id
 from replication.metadata.features import GROUP_VERSION, SHARE_VERSION
 from replication.metadata.image import EndpointImage, ImageHolder
 from replication.metadata.sqlite_store import FILE_NAME, SqliteStore
-from replication.metadata.store import StoreError
+from replication.metadata.store import MetadataStore, StoreError
 from replication.replica_manager import ReplicaManager
 from runtime.stalls import StallWatch
 from runtime.workers import Workers
@@ -58,6 +57,7 @@ from storage import names
 from storage.log_config import LogConfig
 from storage.log_dirs import read_meta
 from storage.log_manager import LogManager
+from storage.segment_scan import scan_inline
 
 if TYPE_CHECKING:
     from broker.config.load import LoadedConfig
@@ -71,6 +71,14 @@ Address = tuple[str, str, int]
 """Listener name, host and port as clients are told."""
 
 
+MakeStore: TypeAlias = "Callable[[LoadedConfig, Env], MetadataStore]"
+
+
+def store_in_log_dir(loaded: LoadedConfig, env: Env) -> MetadataStore:
+    """The store of a broker that is alone: a file in its first log directory."""
+    return SqliteStore(f"{loaded.config.log_dirs[0]}/{FILE_NAME}", env.run_blocking)
+
+
 class CannotStart(Exception):
     """The broker does not start; the text is for the user."""
 
@@ -78,11 +86,18 @@ class CannotStart(Exception):
 class Broker:
     """See the module. `failed` is called when the last log directory has gone offline."""
 
-    def __init__(self, loaded: LoadedConfig, env: Env, failed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        env: Env,
+        failed: Callable[[], None],
+        make_store: MakeStore = store_in_log_dir,
+    ) -> None:
         self._env = env
         self._loaded = loaded
         self.config = config = loaded.config
         self._failed = failed
+        self._make_store = make_store
         self._topic_configs = TopicConfigs(config)
         self.holder = ImageHolder()
         self.logs = LogManager(
@@ -93,7 +108,7 @@ class Broker:
             lambda _: self._default_log_config(),
         )
         self._default_config: LogConfig | None = None
-        self._store: SqliteStore | None = None
+        self._store: MetadataStore | None = None
         self._groups: Groups | None = None
         self._share_state: ShareState | None = None
         self._share_data: ShareDataPath | None = None
@@ -139,7 +154,7 @@ class Broker:
                 directory.fail(error)
         self._adopt_node_id()
         endpoints = await self._bind()
-        store = self._store = SqliteStore(f"{self.logs.dirs[0].path}/{FILE_NAME}", self._env.run_blocking)
+        store = self._store = self._make_store(self._loaded, self._env)
         await store.open()
         meta = next((d.meta for d in self.logs.dirs if d.meta is not None and d.meta.cluster_id), None)
         proposed = meta.cluster_id if meta is not None else uuid_to_text(self._env.random.uuid())
@@ -179,10 +194,10 @@ class Broker:
     async def _load_logs(self) -> None:
         """With worker processes for what an unclean stop leaves to read; they end with it."""
         threads = self.config.integer("num.recovery.threads.per.data.dir") * len(self.logs.dirs)
-        count = min(threads, os.cpu_count() or 1)
+        count = min(threads, self._env.processors)
         workers = Workers(count)
         try:
-            scans = parallel_scans(workers, count, self._env.loop)
+            scans = parallel_scans(workers, count, self._env.loop, scan_inline(self._env.files))
             await self._env.run_blocking(self.logs.load, scans)
         finally:
             await workers.aclose()
@@ -234,7 +249,7 @@ class Broker:
         self.addresses = [(each.name, each.host, each.port) for each in advertised]
         return {each.name: EndpointImage(each.host, each.port, each.protocol) for each in advertised}
 
-    def _assemble(self, store: SqliteStore) -> tuple[Controller, ReplicaManager]:
+    def _assemble(self, store: MetadataStore) -> tuple[Controller, ReplicaManager]:
         """Everything that needs no waiting, wired together."""
         env, config, topic_configs, holder = self._env, self.config, self._topic_configs, self.holder
         dynamic = DynamicConfigs(config)

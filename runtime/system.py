@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ class Env:
     tasks: TaskScope
     blocking: Blocking
     timer: LoopTimer
+    processors: int = 1  # that work may be spread over
 
     async def run_blocking(self, function: Callable[..., _T], *args: Any) -> _T:
         """Run a function that waits for a disk or releases the interpreter's lock on a thread."""
@@ -55,6 +57,7 @@ def production_env(loop: asyncio.AbstractEventLoop, name: str = "broker") -> Env
         tasks=TaskScope(loop, name),
         blocking=ThreadBlocking(loop),
         timer=LoopTimer(loop),
+        processors=os.cpu_count() or 1,
     )
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from broker import parallel_scans
 from broker.parallel_scans import grouped
+from runtime.os_files import OsFileSystem
 from runtime.workers import Workers
-from storage.segment_scan import ScanRequest, scan_in_worker
+from storage.segment_scan import ScanRequest, scan_in_worker, scan_inline
 from tests.support.logs import batch
 
 
@@ -38,7 +39,8 @@ def scanned(requests, count):
     async def main():
         workers = Workers(count)
         try:
-            scans = parallel_scans.parallel_scans(workers, count, asyncio.get_running_loop())
+            loop, here = asyncio.get_running_loop(), scan_inline(OsFileSystem())
+            scans = parallel_scans.parallel_scans(workers, count, loop, here)
             return await asyncio.to_thread(lambda: list(scans(requests)))
         finally:
             await workers.aclose()
