@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.handlers.produce_answers import NO_TIME, Partition, Topic, refused
@@ -363,13 +364,14 @@ class ProduceHandler:
         at: int,
         end: int,
     ) -> None:
-        """Keep the shape of a request with one partition, if nothing in it needs a look next time."""
+        """Keep the shape of a request with one partition, if nothing in it needs a look next time; it serves
+        all partitions of the topic.
+        """
         topic = request.topic_data[0]
         if len(request.topic_data) != 1 or len(topic.partition_data) != 1:
             return
-        entry = state.entries[0]
         length = len(topic.partition_data[0].records or b"")
-        if request.transactional_id is not None or (request.acks == ACKS_ALL and len(entry.replica.isr) != 1):
+        if request.transactional_id is not None:
             return
         if header.api_version >= FLEXIBLE_FROM:
             varint = uvarint(length + 1)
@@ -382,13 +384,13 @@ class ProduceHandler:
             if bytes(buf[start : start + 4]) != length.to_bytes(4, "big"):
                 return
         api = ApiKey.PRODUCE << 16 | header.api_version
-        before = bytes(buf[at + 12 : start])
+        before = bytes(buf[at + 12 : start - 4])
+        replicas, name, topic_id = self._context.replicas, topic.name, topic.topic_id
+        find = partial(replicas.get, name) if name else partial(replicas.get_by_id, topic_id)
         try:
-            shape = ProduceShape(
-                api, before, entry.replica, request.acks, topic.name, topic.topic_id, entry.answer.index
-            )
+            shape = ProduceShape(api, before, find, request.acks, name, topic_id)
         except ValueError:
-            log.debug("No shape for %s", entry.replica)
+            log.debug("No shape for %s", state.entries[0].replica)
             return
         connection.remember(shape)
 

@@ -19,6 +19,7 @@ from protocol.errors import ErrorCode
 Topic = m.ProduceResponse.TopicProduceResponse
 Partition = m.ProduceResponse.PartitionProduceResponse
 NO_TIME = -1
+NO_ERROR = b"\0\0"  # stands between a partition's index and its base offset
 
 
 def refused(index: int, error: ErrorCode, message: str | None = None) -> Partition:
@@ -48,7 +49,7 @@ class AnswerTemplate(NamedTuple):
 
     Before v5 `pack(size, correlation_id, head, base_offset, tail)` makes the frame with one call of a
     compiled Struct, from v5 on `pack(size, correlation_id, head, base_offset, middle, log_start_offset,
-    tail)`.
+    tail)`. `head` is that of partition 0; `start` + index + `NO_ERROR` is that of another one.
     """
 
     pack: Callable[..., bytes]
@@ -57,12 +58,17 @@ class AnswerTemplate(NamedTuple):
     middle: bytes
     tail: bytes
 
+    @property
+    def start(self) -> bytes:
+        """What is the same in the answers for all partitions of the topic."""
+        return self.head[: -4 - len(NO_ERROR)]
 
-def answer_template(version: int, name: str, topic_id: bytes, index: int) -> AnswerTemplate | None:
-    """A template for this topic and partition; None if the marks cannot be told apart from the name."""
+
+def answer_template(version: int, name: str, topic_id: bytes) -> AnswerTemplate | None:
+    """A template for this topic; None if the marks cannot be told apart from the name."""
     offset_mark, start_mark = MARKS[0], MARKS[1]
     partition = Partition(
-        index=index,
+        index=0,
         error_code=0,
         base_offset=offset_mark,
         log_append_time_ms=NO_TIME,

@@ -1,37 +1,51 @@
-"""A Produce request that repeats itself: one topic, one partition, everything before the records known.
+"""A Produce request that repeats itself: one topic, everything before the partition's index known.
 
-A producer's requests to a partition are alike byte for byte between the correlation id and the length of the
-records: client id, transactional id, acks, time-out, topic and partition. One `startswith` then replaces
-header parsing, decoding and lookups; a Struct compiled for the shape writes the answer. Layouts (n = up to
-v8, f = v9 and later):
+A producer's requests to a topic are alike byte for byte between the correlation id and the index of the
+partition: client id, transactional id, acks, time-out, topic. One `startswith` then replaces header parsing,
+decoding and lookups; a Struct compiled for the shape writes the answer. A producer to thousands of partitions
+has one shape for each topic, which keeps what it knows of the partition that was written last. Layouts
+(n = up to v8, f = v9 and later):
 
-    n: ... i32 length | records                          f: ... uvarint length + 1 | records | 0 0 0 (tags of
-    partition, topic, request)
+    n: ... i32 index | i32 length | records              f: ... i32 index | uvarint length + 1 | records |
+    0 0 0 (tags of partition, topic, request)
 
 A shape holds for one generation of the hub: leadership, topic, configuration or permissions changed, it is
-dropped. Only what needs no wait has a shape: acks 0 and 1, and acks=all where the leader is the whole ISR.
+dropped. Only what needs no wait is served here: acks 0 and 1, and acks=all where the leader is all of the ISR
+that is needed.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broker.handlers.produce_answers import NO_TIME, Partition, answer_template, refused, single_answer
+from broker.handlers.produce_answers import (
+    NO_ERROR,
+    NO_TIME,
+    Partition,
+    answer_template,
+    refused,
+    single_answer,
+)
 from protocol.errors import ErrorCode, InvalidRecords
 from protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_SIZE, TRANSACTIONAL_BIT
 from protocol.records.check import check_produced_batch, takes_long
+from replication.partition import ACKS_ALL
 from storage.errors import AppendRefused, StorageFailed
 from storage.tail import BATCH_BYTES_MAX
 
 if TYPE_CHECKING:
     from broker.net.connection import Connection
     from broker.net.shape import Shape
+    from protocol.records.rules import BatchRules
     from replication.partition import Partition as Replica
+    from storage.partition_log import PartitionLog
 
 I32 = struct.Struct(">i")
 FLEXIBLE_FROM = 9
 TAGS = b"\0\0\0"
+NO_INDEX = 1 << 31  # what no request can name
 FLAGS_AT = ATTRIBUTES_AT + 1  # the low byte of a batch's attributes
 QUICK_BYTES = 12_000  # a plain batch of no more bytes holds no more records than are checked at once
 
@@ -52,10 +66,14 @@ def _flexible_records(buf: bytearray, p: int, end: int) -> tuple[int, int]:
 
 
 class ProduceShape:
-    """See the module. `before` are the bytes from 12 on, up to the length of the records."""
+    """See the module. `before` are the bytes from 12 on, up to the partition's index.
+
+    `find` gives the replica of an index, None where it is not here.
+    """
 
     __slots__ = (
         "_acks",
+        "_find",
         "_flexible",
         "_has_start",
         "_head",
@@ -69,6 +87,7 @@ class ProduceShape:
         "_rules",
         "_size",
         "_skip",
+        "_start",
         "_tail",
         "_topic_id",
         "_version",
@@ -77,31 +96,57 @@ class ProduceShape:
         "following",
     )
 
+    _replica: Replica
+    _log: PartitionLog
+    _rules: BatchRules
+
     def __init__(
-        self, api: int, before: bytes, replica: Replica, acks: int, name: str, topic_id: bytes, index: int
+        self,
+        api: int,
+        before: bytes,
+        find: Callable[[int], Replica | None],
+        acks: int,
+        name: str,
+        topic_id: bytes,
     ) -> None:
         self.api, self.before = api, before
         self._skip = 12 + len(before)
         self._version = api & 0xFFFF
         self._flexible = self._version >= FLEXIBLE_FROM
         self._has_start = self._version >= 5
-        self._replica, self._acks = replica, acks
-        self._log, self._rules, self._leader_epoch = (
-            replica.log,
-            replica.log.rules(),
-            replica.leader_epoch,
-        )
-        self._name, self._topic_id, self._index = name, topic_id, index
+        self._find, self._acks = find, acks
+        self._name, self._topic_id = name, topic_id
+        self._index, self._leader_epoch = NO_INDEX, -1
         self.following: Shape = self
-        template = answer_template(self._version, name, topic_id, index)
+        template = answer_template(self._version, name, topic_id)
         if template is None:
             raise ValueError(f"no template for {name}")
         self._pack, self._size, self._head, self._middle, self._tail = template
+        self._start = template.start
+
+    def _turn_to(self, index: int) -> bool:
+        """Let `serve` append to that partition; False where the general way has to say why not."""
+        replica = self._find(index)
+        if replica is None or not replica.is_leader:
+            return False
+        if self._acks == ACKS_ALL and (len(replica.isr) != 1 or replica.min_isr != 1):
+            return False
+        self._index = index
+        self._replica, self._log, self._leader_epoch = replica, replica.log, replica.leader_epoch
+        self._rules = replica.log.rules()
+        self._head = self._start + I32.pack(index) + NO_ERROR
+        return True
 
     def serve(
         self, connection: Connection, buf: bytearray, at: int, end: int, correlation_id: int, own: bool
     ) -> bool | None:
         p = at + self._skip
+        if p + 4 > end:
+            return None
+        index = I32.unpack_from(buf, p)[0]
+        if index != self._index and not self._turn_to(index):
+            return None
+        p += 4
         if self._flexible:
             p, length = _flexible_records(buf, p, end)
         else:
@@ -135,7 +180,7 @@ class ProduceShape:
                 checked = check_produced_batch(spare, 0, length, rules, now_ms, self._version)
             else:  # its own memory: the receive buffer is used again before the write
                 checked = check_produced_batch(buf[p : p + length], 0, length, rules, now_ms, self._version)
-            # Leadership and in-sync replicas were checked when the shape was made, for this generation.
+            # Leadership and in-sync replicas were checked by `_turn_to`, for this generation.
             appended = log.append_as_leader(checked, self._leader_epoch, now_ms)
         except (InvalidRecords, AppendRefused, StorageFailed) as error:
             self._refuse(connection, correlation_id, refused(self._index, error.error, str(error)))
@@ -149,14 +194,9 @@ class ProduceShape:
                 answer = self._unusual(correlation_id, appended.base_offset, appended.log_append_time_ms)
             elif self._has_start:
                 answer = self._pack(
-                    self._size,
-                    correlation_id,
-                    self._head,
-                    appended[0],
-                    self._middle,
-                    log.start_offset,
-                    self._tail,
-                )
+                    self._size, correlation_id, self._head, appended[0],
+                    self._middle, log.start_offset, self._tail,
+                )  # fmt: skip
             else:
                 answer = self._pack(self._size, correlation_id, self._head, appended[0], self._tail)
             out.append(answer)
@@ -192,7 +232,7 @@ class ProduceShape:
         error: StorageFailed,
     ) -> None:
         """See `Turn`: the write of what was staged failed."""
-        answer = refused(self._index, error.error, str(error))
+        answer = refused(replica.index, error.error, str(error))
         if position < 0:
             connection.hub.loop.call_soon(
                 connection.close, f"Produce with acks=0 to {replica} failed: {error}"

@@ -44,7 +44,7 @@ ANSWER_BYTES = 256 << 10  # answers held back to leave together
 OPEN = b""  # stands in `out` for an answer that is still to come
 OPEN_MAX = 32  # such answers of a connection; what is behind them waits
 PATIENT_BYTES = 32 << 10  # so much may wait behind a request without a pause of reading
-SHAPES_MAX = 128  # remembered request shapes of a connection
+SHAPES_MAX = 1_024  # remembered request shapes of a connection: one for each topic it writes to
 SHAPE_BYTES_MAX = 1024  # of a request that is worth remembering, without its records
 
 

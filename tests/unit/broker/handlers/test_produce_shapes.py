@@ -1,7 +1,11 @@
 """Whatever a remembered shape answers must be what the general way answers."""
 
+import errno
+from types import SimpleNamespace
+
 import pytest
 
+from broker.net.connection import SHAPES_MAX
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.records.batch import Record
@@ -159,8 +163,81 @@ def test_acks_0_from_the_memo_has_no_bytes_and_closes_on_a_refusal(net):
 
 def test_remembered_shapes_are_bounded(net):
     client = net.connect()
-    for i in range(300):
+    for i in range(SHAPES_MAX + 100):
         client.send(frame(produce_request("orders", 0, [b"a"]), 7, i, client_id=f"client-{i}"))
-    assert len(shapes_of(client)) <= 128
+    assert 0 < len(shapes_of(client)) <= SHAPES_MAX
     net.end_turn()
-    assert len(client.answers()) == 300
+    assert len(client.answers()) == SHAPES_MAX + 100
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 13])
+def test_one_shape_serves_all_partitions_of_a_topic(net, version):
+    net.topic_id = net.create("wide", 200).topic_id
+    client = net.connect()
+    name, topic_id = ("wide", bytes(16)) if version < 13 else ("", net.topic_id)
+    order = [(7 * i) % 200 for i in range(400)]
+    for number, index in enumerate(order):
+        client.send(frame(produce_request(name, index, [b"x"], topic_id=topic_id), version, number))
+    net.end_turn()
+    got = [
+        decode(ApiKey.PRODUCE, version, data).responses[0].partition_responses[0]
+        for _, data in client.answers()
+    ]
+    assert [(p.index, p.error_code, p.base_offset) for p in got] == [
+        (index, 0, number // 200) for number, index in enumerate(order)
+    ]
+    assert len(shapes_of(client)) == 1
+    assert {net.ctx.replicas.get("wide", i).log.end_offset for i in range(200)} == {2}
+
+
+@pytest.mark.parametrize("index", [-1, 3, 2**31 - 1, -(2**31)])
+def test_the_memo_knows_no_partition_that_is_not_there(net, index):
+    client = net.connect()
+    client.call(produce_request("orders", 2, [b"good"]), 9)
+    fresh = net.connect().call(produce_request("orders", index, [b"a"]), 9)
+    assert client.call(produce_request("orders", index, [b"a"]), 9) == fresh
+    assert fresh.responses[0].partition_responses[0].error_code == 3
+    assert client.call(produce_request("orders", 2, [b"a"]), 9).responses[0].partition_responses[0] != fresh
+
+
+def test_a_first_request_that_is_refused_leaves_no_way_around_the_checks(net):
+    replica = net.ctx.replicas.get("orders", 1)
+    replica.is_leader = False
+    client = net.connect()
+    for _ in range(3):
+        for index, expected in ((1, 6), (0, 0)):
+            got = client.call(produce_request("orders", index, [b"a"]), 9)
+            assert got.responses[0].partition_responses[0].error_code == expected
+
+
+def test_acks_all_goes_the_general_way_where_more_replicas_are_needed(net):
+    replica = net.ctx.replicas.get("orders", 1)
+    replica.replicas = (replica.leader_id, 8)
+    replica.log.config.min_insync_replicas = 2
+    client = net.connect()
+    for _ in range(3):
+        for index, expected in ((0, 0), (1, 19)):
+            got = client.call(produce_request("orders", index, [b"a"], acks=-1), 9)
+            assert got.responses[0].partition_responses[0].error_code == expected
+
+
+def test_a_failed_write_is_told_to_those_who_wrote_to_that_partition(net, monkeypatch):
+    client = net.connect()
+    for index in range(3):
+        client.call(produce_request("orders", index, [b"a"]), 9)
+
+    def full(parts):
+        raise OSError(errno.ENOSPC, "no space")
+
+    log = net.ctx.replicas.get("orders", 1).log
+    handle = SimpleNamespace(append=full, size=lambda: log.active.size, truncate=lambda size: None)
+    monkeypatch.setattr(log, "handle", handle)
+    for number, index in enumerate((0, 1, 2, 1, 0)):
+        client.send(frame(produce_request("orders", index, [b"b"]), 9, number))
+    net.end_turn()
+    got = [
+        decode(ApiKey.PRODUCE, 9, data).responses[0].partition_responses[0] for _, data in client.answers()
+    ]
+    assert [(p.index, p.error_code, p.base_offset) for p in got] == [
+        (0, 0, 1), (1, 56, -1), (2, 0, 1), (1, 56, -1), (0, 0, 2),
+    ]  # fmt: skip

@@ -210,9 +210,9 @@ def produce(partition, correlation_id, client_id="test"):
 
 def test_remembered_shapes_are_counted_over_all_connections(broker):
     one, other = broker.connect(), broker.connect()
-    for partition in range(3):
-        one.send(produce(partition, partition))
-        other.send(produce(partition, partition))
+    for i in range(3):
+        one.send(produce(i, i, f"client-{i}"))
+        other.send(produce(i, i, f"client-{i}"))
         broker.end_turn()
     assert broker.hub.shapes == 6
     one.lose()
@@ -225,10 +225,10 @@ def test_remembered_shapes_are_counted_over_all_connections(broker):
 def test_a_connection_begins_anew_when_all_have_too_many_shapes(broker, client, monkeypatch):
     monkeypatch.setattr(connection, "SHAPES_IN_ALL_MAX", 2)
     for i in range(3):
-        client.send(produce(i, i))
+        client.send(produce(i, i, f"client-{i}"))
         broker.end_turn()
     assert broker.hub.shapes == 1
-    client.send(produce(2, 7))
+    client.send(produce(2, 7, "client-2"))
     broker.end_turn()
     assert [correlation_id for correlation_id, _ in client.answers()] == [0, 1, 2, 7]
 
