@@ -43,8 +43,8 @@ def fill(host: str, port: int, topic: str, record_bytes: int, amount: int) -> di
     """Write `amount` bytes of batches with random keys; runs in a process of its own."""
     marks = [b"key-%010d" % (9_999_999_999 - i) for i in range(BATCH_BYTES // record_bytes)]
     now = int(time.time() * 1000)
-    value = random.Random(7).randbytes(2 * record_bytes)
-    rows = [Record(i, now, mark, value[i : i + record_bytes]) for i, mark in enumerate(marks)]
+    value = random.Random(7).randbytes(record_bytes + len(marks))
+    rows = [Record(i, now + 3 * i, mark, value[i : i + record_bytes]) for i, mark in enumerate(marks)]
     while len(batch := build_batch(rows)) > BATCH_BYTES:
         rows.pop()
     places = [batch.index(row.key or b"") + 4 for row in rows]

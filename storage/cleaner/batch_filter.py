@@ -23,7 +23,8 @@ from protocol.records.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME_BIT,
 from protocol.records.builder import append_record, wrap_section
 from protocol.records.legacy import build_message_set, legacy_records
 from storage.cleaner.offset_map import OffsetMap
-from storage.cleaner.record_table import BadSection, RecordTable, read_table
+from storage.cleaner.record_layout import TableReader
+from storage.cleaner.record_table import BadSection, RecordTable
 from storage.cleaner.transactions import CleanedTransactions
 from storage.errors import CorruptLog
 from storage.log_config import FOREVER
@@ -72,35 +73,43 @@ class BatchFilter:
     last_records: dict[int, LastRecord]
     keep_legacy_tombstones: bool = True
     stats: FilterStats = field(default_factory=FilterStats)
+    reader: TableReader = field(default_factory=TableReader)
 
-    def decide(self, batch: memoryview, facts: BatchFacts) -> Fate:
-        """The fate of a batch, whose bytes these are. Raises CorruptLog."""
+    def decide(self, window: bytes, at: int, facts: BatchFacts) -> Fate:
+        """The fate of the batch at `at` of the window. Raises CorruptLog."""
         if facts.magic < 2:
-            return self._decide_legacy(batch, facts)
+            return self._decide_legacy(memoryview(window)[at : at + facts.size], facts)
         if facts.control:
-            return self._decide_control(batch, facts)
+            return self._decide_control(memoryview(window)[at : at + facts.size], facts)
         self.stats.messages_read += facts.record_count
         if self.transactions.sees_aborted(facts):
             return self._emptied(facts)
-        return self._decide_data(batch, facts)
+        return self._decide_data(window, at, facts)
 
     # --- data -----------------------------------------------------------------------------------------------
 
-    def _decide_data(self, batch: memoryview, facts: BatchFacts) -> Fate:
+    def _decide_data(self, window: bytes, at: int, facts: BatchFacts) -> Fate:
         count = facts.record_count
         if not count:
             return self._emptied(facts)
         if facts.base_offset > self.map.last_offset:
             self.stats.messages_kept += count
             return "keep"
+        marks = self._marks(facts)
+        if marks is not None and not self.map.has_exceptions:
+            newest = marks.count(1)
+            if newest == count:
+                self.stats.messages_kept += count
+                return "keep"
+            if not newest:
+                return self._emptied(facts)
         try:
-            section = plain_section(batch, facts)
+            table = table_of(window, at, facts, self.reader, with_keys=marks is None)
         except SectionTooLarge:
             self.stats.messages_kept += count
             self.stats.left_whole += 1
             return "keep"
-        table = table_of(section, facts)
-        rows = self._kept_rows(table, facts)
+        rows = self._kept_rows(table, facts, marks)
         if not rows:
             return self._emptied(facts)
         self.stats.messages_kept += len(rows)
@@ -110,27 +119,37 @@ class BatchFilter:
             kept = rows if len(rows) == count else frozenset(rows)
             new_horizon = any(row in kept for row in table.null_values)
         if new_horizon:
-            return self._with_horizon(section, table, rows, facts)
+            return self._with_horizon(table, rows, facts)
         if len(rows) == count:
             return "keep"
-        return _with_rows(section, table, rows, facts)
+        return _with_rows(table, rows, facts)
 
-    def _kept_rows(self, table: RecordTable, facts: BatchFacts) -> range | list[int]:
-        count, newest = len(table.keys), self.map.last_offset
-        if table.deltas is None and not (table.null_keys or table.null_values):
-            marks = self.map.newest_of(facts.base_offset, count)
-            if marks is not None:
-                return range(count) if marks.count(1) == count else list(compress(range(count), marks))
-        found = self.map.get(table.keys, table.longest_key)
+    def _marks(self, facts: BatchFacts) -> bytearray | None:
+        """1 for each record that is the newest of its key; None where its key has to be looked up.
+
+        That is so in the part that was clean before, and where offsets are missing in the batch.
+        """
+        count = facts.record_count
+        if facts.last_offset - facts.base_offset + 1 != count:
+            return None
+        return self.map.newest_of(facts.base_offset, count)
+
+    def _kept_rows(self, table: RecordTable, facts: BatchFacts, marks: bytearray | None) -> range | list[int]:
+        count, newest = facts.record_count, self.map.last_offset
         offsets = table.offsets(facts.base_offset)
-        if found.count(None) == count or found == list(offsets):
-            rows: range | list[int] = range(count)
+        rows: range | list[int]
+        if marks is not None:
+            rows = range(count) if marks.count(1) == count else list(compress(range(count), marks))
         else:
-            rows = [
-                row
-                for row, (at, offset) in enumerate(zip(found, offsets, strict=True))
-                if at is None or offset >= at or offset > newest
-            ]
+            found = self.map.get(table.keys, table.longest_key)
+            if found.count(None) == count or found == list(offsets):
+                rows = range(count)
+            else:
+                rows = [
+                    row
+                    for row, (at, offset) in enumerate(zip(found, offsets, strict=True))
+                    if at is None or offset >= at or offset > newest
+                ]
         out: list[int] = []
         if table.null_keys:
             out += [row for row in table.null_keys if offsets[row] <= newest]
@@ -143,17 +162,16 @@ class BatchFilter:
         gone = dict.fromkeys(out)
         return [row for row in rows if row not in gone]
 
-    def _with_horizon(
-        self, section: bytes, table: RecordTable, rows: range | list[int], facts: BatchFacts
-    ) -> bytearray:
+    def _with_horizon(self, table: RecordTable, rows: range | list[int], facts: BatchFacts) -> bytearray:
         """The base timestamp becomes the horizon, so the time delta of every record is another one."""
         base = self.settings.now_ms + self.settings.delete_retention_ms
         by_append_time = facts.attributes & LOG_APPEND_TIME_BIT
         offsets = table.offsets(facts.base_offset)
         wanted = dict.fromkeys(offsets[row] for row in rows)
         plain = _wrapped(
-            section, facts, facts.attributes & ~CODEC_MASK, facts.record_count, facts.max_timestamp
-        )
+            table.cut(range(table.count)), facts, facts.attributes & ~CODEC_MASK, facts.record_count,
+            facts.max_timestamp,
+        )  # fmt: skip
         out = bytearray()
         greatest = -1
         for record in records(plain):
@@ -240,24 +258,24 @@ class SectionTooLarge(Exception):
     """The records of a batch take more memory than the cleaner gives them."""
 
 
-def plain_section(batch: memoryview, facts: BatchFacts) -> bytes:
-    """The records of a batch, decompressed. Raises SectionTooLarge, CorruptLog."""
+def table_of(
+    window: bytes, at: int, facts: BatchFacts, reader: TableReader, *, with_keys: bool = True
+) -> RecordTable:
+    """The records of the batch at `at` of the window, decompressed. Raises SectionTooLarge, CorruptLog.
+
+    `with_keys` False: the keys may be left out.
+    """
+    start, end = at + HEADER_SIZE, at + facts.size
     codec = facts.attributes & CODEC_MASK
-    section = batch[HEADER_SIZE:]
-    if not codec:
-        return bytes(section)
     try:
-        return compression.decompress(codec, section, PLAIN_BYTES_MAX)
+        if codec:
+            window = compression.decompress(codec, memoryview(window)[start:end], PLAIN_BYTES_MAX)
+            start, end = 0, len(window)
+        return reader.read(window, start, end, facts.record_count, with_keys=with_keys)
     except InvalidRecords as error:
         if "holds more than" in str(error):
             raise SectionTooLarge from error
         raise CorruptLog(str(error), facts.position) from error
-
-
-def table_of(section: bytes, facts: BatchFacts) -> RecordTable:
-    """The records as columns. Raises CorruptLog."""
-    try:
-        return read_table(section, facts.record_count)
     except BadSection as error:
         raise CorruptLog(str(error), facts.position) from error
 
@@ -270,19 +288,16 @@ def legacy_list(batch: memoryview, facts: BatchFacts) -> list[Record]:
         raise CorruptLog(str(error), facts.position) from error
 
 
-def _with_rows(section: bytes, table: RecordTable, rows: range | list[int], facts: BatchFacts) -> bytearray:
+def _with_rows(table: RecordTable, rows: range | list[int], facts: BatchFacts) -> bytearray:
     """Fewer records, each of them byte for byte: the base offset and the base timestamp stay."""
-    kept = table.cut(section, rows)
+    kept = table.cut(rows)
+    codec = facts.attributes & CODEC_MASK
     greatest = facts.max_timestamp
     if not facts.attributes & LOG_APPEND_TIME_BIT:
-        greatest = wrap64(facts.base_timestamp + table.latest(section, rows))
-    return _wrapped(
-        compression.compress(facts.attributes & CODEC_MASK, kept),
-        facts,
-        facts.attributes,
-        len(rows),
-        greatest,
-    )
+        greatest = wrap64(facts.base_timestamp + table.latest(rows))
+    if codec:
+        kept = compression.compress(codec, kept)
+    return _wrapped(kept, facts, facts.attributes, len(rows), greatest)
 
 
 def _wrapped(

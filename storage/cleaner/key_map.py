@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.files import FileSystem
-from storage.cleaner.batch_filter import SectionTooLarge, legacy_list, plain_section, table_of
+from storage.cleaner.batch_filter import SectionTooLarge, legacy_list, table_of
 from storage.cleaner.grouping import Source
 from storage.cleaner.offset_map import OffsetMap
 from storage.cleaner.reading import windows
+from storage.cleaner.record_layout import TableReader
 from storage.cleaner.transactions import CleanedTransactions
 from storage.scan import BatchFacts
 
@@ -40,6 +41,7 @@ class KeyMapBuilder:
         self._start = start_offset
         self._window_bytes = window_bytes
         self._took = took
+        self._reader = TableReader()
         self.stats = MapStats()
 
     def read(self, files: FileSystem, source: Source, next_base: int) -> bool:
@@ -49,23 +51,21 @@ class KeyMapBuilder:
             for data, found in windows(handle, 0, source.size, self._window_bytes):
                 self._took(len(data))
                 self.stats.bytes_read += len(data)
-                view = memoryview(data)
                 first = found[0].position
                 for facts in found:
-                    at = facts.position - first
-                    if not self._take(view[at : at + facts.size], facts):
+                    if not self._take(data, facts.position - first, facts):
                         return False
         finally:
             handle.close()
         self._raise_last(next_base - 1)  # offsets that are missing at the end belong to nobody
         return True
 
-    def _take(self, batch: memoryview, facts: BatchFacts) -> bool:
+    def _take(self, window: bytes, at: int, facts: BatchFacts) -> bool:
         self.stats.messages_read += facts.record_count
         if facts.control:
-            self._transactions.sees_useless_marker(facts, batch)
+            self._transactions.sees_useless_marker(facts, memoryview(window)[at : at + facts.size])
         elif not self._transactions.sees_aborted(facts) and facts.last_offset >= self._start:
-            keys, offsets, longest = self._keys(batch, facts)
+            keys, offsets, longest = self._keys(window, at, facts)
             taken = self._map.put(keys, offsets, longest) if keys else 0
             if taken < len(keys):
                 if taken:
@@ -75,19 +75,23 @@ class KeyMapBuilder:
             self._raise_last(facts.last_offset)
         return True
 
-    def _keys(self, batch: memoryview, facts: BatchFacts) -> tuple[list[bytes], Sequence[int], int]:
+    def _keys(self, window: bytes, at: int, facts: BatchFacts) -> tuple[list[bytes], Sequence[int], int]:
         """Keys and offsets of the records from the start offset on that have a key; the longest key."""
         start = self._start
         if facts.magic < 2:
+            batch = memoryview(window)[at : at + facts.size]
             some = [r for r in legacy_list(batch, facts) if r.key is not None and r.offset >= start]
             keys = [r.key or b"" for r in some]
             return keys, [r.offset for r in some], max(map(len, keys), default=0)
         if not facts.record_count:
             return [], [], 0
         try:
-            table = table_of(plain_section(batch, facts), facts)
+            table = table_of(window, at, facts, self._reader)
         except SectionTooLarge:
+            self._map.has_exceptions = True
             return [], [], 0
+        if table.null_keys or table.null_values:
+            self._map.has_exceptions = True
         offsets = table.offsets(facts.base_offset)
         if facts.base_offset >= start and not table.null_keys:
             return table.keys, offsets, table.longest_key

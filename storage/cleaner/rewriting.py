@@ -176,7 +176,7 @@ def _filtered(
     begun = -1  # where the run of batches that stay begins
     for facts in found:
         at = facts.position - first
-        fate = batch_filter.decide(view[at : at + facts.size], facts)
+        fate = batch_filter.decide(data, at, facts)
         if fate == "keep":
             if begun < 0:
                 begun = at

@@ -20,6 +20,7 @@ def made(
     newest: dict[bytes, int], *, aborted=(), last=None, round_end: int = 10**9, now: int = NOW
 ) -> BatchFilter:
     table = OffsetMap(1 << 20)
+    table.put([b"-"], [1000], 1)  # what lies below is of the clean part: its keys are looked up
     for key, offset in newest.items():
         table.put([key], [offset], len(key))
     table.last_offset = 1000
@@ -29,7 +30,7 @@ def made(
 
 def decide(batch_filter: BatchFilter, data: bytes | bytearray) -> Fate:
     data = bytes(data)
-    return batch_filter.decide(memoryview(data), facts_at(data.ljust(HEADER_SIZE, b"\0"), 0, 0))
+    return batch_filter.decide(data, 0, facts_at(data.ljust(HEADER_SIZE, b"\0"), 0, 0))
 
 
 def batch(*rows: tuple[bytes | None, bytes | None, int], base: int = 100, **options) -> bytearray:
