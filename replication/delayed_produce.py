@@ -1,9 +1,9 @@
 """acks=all: a written batch is acknowledged when every in-sync replica has it.
 
 With an ISR of one that is so as soon as the write returned, and the request is answered in the same turn.
-Else it waits in the purgatory under its partitions, which are checked when a high watermark moves, an ISR
-shrinks or leadership goes. When its time is over the partitions that are not settled get 7; the records stay
-and may commit later.
+Else it waits at its partitions (`Partition.await_commit`), which call when their high watermark has passed it
+or leadership goes. When its time is over the partitions that are not settled get 7; the records stay and may
+commit later.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from protocol.errors import ErrorCode
 from replication.produce import ProduceResult
-from replication.purgatory import DelayedOperation, Purgatory, Timer
+from replication.purgatory import DelayedOperation, Timer
 
 Done = Callable[[list[ProduceResult]], None]
 
@@ -30,10 +30,9 @@ class DelayedProduce(DelayedOperation):
         self._done = done
         self._pending = [result for result in results if result.error == ErrorCode.NONE]
 
-    @property
-    def keys(self) -> list[tuple[str, int]]:
-        """What the operation waits for."""
-        return [(result.partition.topic, result.partition.index) for result in self._pending]
+    def wake(self) -> None:
+        """A partition has committed more, or is led by another broker."""
+        self.try_complete()
 
     def try_complete(self) -> bool:
         waiting: list[ProduceResult] = []
@@ -46,26 +45,33 @@ class DelayedProduce(DelayedOperation):
         self._pending = waiting
         return self.force_complete() if not waiting else False
 
+    def park(self, timer: Timer, on_end: Callable[[], None]) -> None:
+        """Wait for the partitions that are not settled; `on_end` is called when the waiting ends."""
+        for result in self._pending:
+            result.partition.await_commit(self, result.last_offset)
+        self._wait(timer, on_end)
+
     def on_complete(self) -> None:
         for result in self._pending:
+            if result.partition.commits is not None:
+                result.partition.commits.discard(self)
             result.refuse(ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT.message)
         self._done(self.results)
 
 
 class ProducePurgatory:
-    """The requests with acks=all that wait for replicas."""
+    """The requests with acks=all that wait for replicas; `delayed` is how many."""
 
     def __init__(self, timer: Timer) -> None:
-        self.operations = Purgatory(timer)
+        self._timer = timer
+        self.delayed = 0
 
     def wait(self, results: list[ProduceResult], timeout_ms: int, done: Done) -> None:
         """Call `done(results)` when all are settled: at once where no replica is missing."""
         operation = DelayedProduce(results, timeout_ms, done)
-        if operation.keys:
-            self.operations.try_complete_else_watch(operation, operation.keys)
-        else:
-            operation.force_complete()
+        if not operation.try_complete():
+            self.delayed += 1
+            operation.park(self._timer, self._ended)
 
-    def check(self, topic: str, index: int) -> int:
-        """A partition's high watermark, ISR or role changed; how many requests were answered by this."""
-        return self.operations.check_and_complete((topic, index))
+    def _ended(self) -> None:
+        self.delayed -= 1

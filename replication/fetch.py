@@ -6,7 +6,8 @@ limits, so that a consumer never gets stuck. Fetch v0-2 knows no limit for the a
 partition; where its limit cuts into the first batch the row still holds that batch whole, and the handler,
 which converts the old formats, may cut it.
 
-Nothing here changes anything, so a parked request is simply read again when it is woken.
+Nothing here changes anything, so a parked request is simply read again when it is woken. Only the first
+reading of a follower's request tells `FollowerFetch` what it acknowledges.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from protocol.errors import ErrorCode
 from protocol.uuids import ZERO_UUID
 from replication.epoch_fence import NO_EPOCH, storage_error_at
+from replication.follower_fetch import FollowerFetch
 from replication.partition import Partition
 from storage.errors import OffsetOutOfRange, StorageError
 from storage.read import LogSlice, SliceData
@@ -32,6 +34,13 @@ PartitionKey = tuple[str | bytes, int]
 """How a fetch names a partition: (topic name, index) up to v12, (topic id, index) from v13 on."""
 
 
+Redirect = Callable[[Partition, int], int]
+"""Which other replica a consumer at this offset should rather read from; -1 for none (KIP-392)."""
+
+Throttle = Callable[[Partition, int], bool]
+"""Whether a follower's records of a partition must wait for the replication quota."""
+
+
 @dataclass(slots=True, frozen=True)
 class FetchParams:
     """What a fetch says for all its partitions. `max_bytes` is already the least of the request's, of
@@ -44,6 +53,8 @@ class FetchParams:
     max_bytes: int
     isolation: int = READ_UNCOMMITTED
     replica_id: int = -1
+    redirect: Redirect | None = None
+    throttle: Throttle | None = None
 
     @property
     def uses_ids(self) -> bool:
@@ -201,8 +212,14 @@ def read_row(wanted: Wanted, partition: Partition, params: FetchParams, budget: 
             return Row(wanted, error)
         if row.diverging is not None:
             return _with_offsets(row, partition, high_watermark, stable)
+    if params.redirect is not None and consumer and partition.leadership is not None:
+        row.preferred_replica = params.redirect(partition, offset)
+        if row.preferred_replica >= 0:
+            return _with_offsets(row, partition, high_watermark, stable)
     limit = budget.limit(wanted.max_bytes)
     free = budget.first_is_free
+    if params.throttle is not None and params.throttle(partition, params.replica_id):
+        return _with_offsets(row, partition, high_watermark, stable)
     if offset < upto and limit <= 0 and not free:
         if offset < log.start_offset:
             return Row(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -278,7 +295,9 @@ class Answer:
         self.ready = ready
 
 
-def read_all(wanted: Iterable[Wanted], lookup: Lookup, params: FetchParams) -> Answer:
+def read_all(
+    wanted: Iterable[Wanted], lookup: Lookup, params: FetchParams, follower: FollowerFetch | None = None
+) -> Answer:
     """One row for each wanted partition, in the order of the request."""
     budget = Budget(params)
     rows: list[Row] = []
@@ -288,6 +307,8 @@ def read_all(wanted: Iterable[Wanted], lookup: Lookup, params: FetchParams) -> A
         partition = lookup(entry)
         if isinstance(partition, Partition):
             row = read_row(entry, partition, params, budget)
+            if follower is not None:
+                follower.seen(partition, row, partition.log.end_offset)
         else:
             row = Row(entry, storage_error_at(partition, params.version))
         if row.error in ABSENT:

@@ -29,7 +29,10 @@ from replication.fetch import (
     Wanted,
     read_row,
 )
-from replication.partition import Partition, Waiter
+from replication.follower import Pulse
+from replication.follower_fetch import FollowerFetch
+from replication.partition import Partition
+from replication.waiting import Waiter
 
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 
@@ -88,13 +91,15 @@ class Watch(Wanted):
     def unlink(self) -> None:
         """No appends feed this entry any more."""
         if self.partition is not None:
+            if self.session.replica_id >= 0 and self.partition.leadership is not None:
+                self.partition.leadership.left(self.session.replica_id)
             self.partition.watches.pop(self, None)
             self.partition = None
 
 
 class FetchSession:
     """One session. `epoch` is the epoch that the next request must have; `waiter` the request that is parked
-    on it.
+    on it. `replica_id` is the follower's that began it, -1 for a consumer.
     """
 
     __slots__ = (
@@ -104,6 +109,8 @@ class FetchSession:
         "follower",
         "key",
         "news",
+        "pulse",
+        "replica_id",
         "session_id",
         "used_ms",
         "uses_ids",
@@ -111,10 +118,12 @@ class FetchSession:
         "watches",
     )
 
-    def __init__(self, session_id: int, uses_ids: bool, follower: bool, now_ms: int) -> None:
+    def __init__(self, session_id: int, uses_ids: bool, replica_id: int, now_ms: int) -> None:
         self.session_id = session_id
         self.uses_ids = uses_ids
-        self.follower = follower
+        self.replica_id = replica_id
+        self.follower = replica_id >= 0
+        self.pulse = Pulse()
         self.created_ms = self.used_ms = now_ms
         self.epoch = INITIAL_EPOCH + 1
         self.watches: dict[PartitionKey, Watch] = {}
@@ -150,10 +159,13 @@ class FetchSession:
             self.waiter.wake()
 
 
-def read_news(session: FetchSession, lookup: Lookup, params: FetchParams) -> Answer:
+def read_news(
+    session: FetchSession, lookup: Lookup, params: FetchParams, follower: FollowerFetch | None = None
+) -> Answer:
     """Look at the entries with news, in the order of the session, until the budget is used up.
 
-    Entries behind that point keep their news for the next fetch, as do those with records or errors.
+    Entries behind that point keep their news for the next fetch, as do those with records or errors. For
+    entries without news a follower's request says that it still has all there is: its pulse does.
     """
     budget = Budget(params)
     rows: list[Row] = []
@@ -184,6 +196,8 @@ def read_news(session: FetchSession, lookup: Lookup, params: FetchParams) -> Ans
             ready = ready or row.urgent
         elif not row.cut_off:
             del news[watch]
+        if follower is not None:
+            follower.seen(partition, row, partition.log.end_offset)
     if len(news) * 2 < len(looked_at):
         session.news = dict(news)  # a dict that lost its entries is walked at its old size: 1 us for 1,000
     return Answer(rows, budget.taken, ready or absent == len(session.watches) or budget.satisfies(params))

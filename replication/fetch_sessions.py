@@ -17,7 +17,9 @@ from enum import Enum
 from protocol.errors import ErrorCode
 from replication.fetch import Answer, FetchParams, Lookup, PartitionKey, Row, Wanted, read_all
 from replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, FetchSession, Watch, read_news
-from replication.partition import Partition, Waiter
+from replication.follower_fetch import FollowerFetch
+from replication.partition import Partition
+from replication.waiting import Waiter
 from runtime.entropy import Random
 
 NO_SESSION = 0
@@ -68,15 +70,22 @@ class FetchContext:
         """Every partition that this request may tell about: for permission checks by the handler."""
         return self._wanted if self.session is None else self.session.watches.values()
 
-    def read(self) -> Answer:
-        """Read what there is to tell now. Changes nothing that a client could notice."""
+    def read(self, follower: FollowerFetch | None = None) -> Answer:
+        """Read what there is to tell now. Changes nothing that a client could notice.
+
+        `follower`, at the first reading of a replica's request, takes note of what the request acknowledges.
+        """
+        session = self.session
         if self.kind is Kind.ERROR:
             return Answer([], 0, True)
-        if self.session is None:
-            return read_all(self._wanted, self._cache.lookup, self.params)
-        if self.session.epoch != self._epoch:
+        if session is None:
+            return read_all(self._wanted, self._cache.lookup, self.params, follower)
+        if session.epoch != self._epoch:
             return Answer([], 0, True)
-        return read_news(self.session, self._cache.lookup, self.params)
+        if follower is not None:
+            session.pulse.beat(follower.now_ms)
+            follower.pulse = session.pulse
+        return read_news(session, self._cache.lookup, self.params, follower)
 
     def respond(self, answer: Answer, now_ms: int) -> tuple[ErrorCode, int, list[Row]]:
         """What to send: top-level error, session id, rows. Call it once, in the turn in which `answer` was
@@ -183,7 +192,7 @@ class FetchSessions:
         session_id = self._random.integer(1, MAX_EPOCH)
         while session_id in self._sessions:
             session_id = self._random.integer(1, MAX_EPOCH)
-        session = FetchSession(session_id, params.uses_ids, follower, now_ms)
+        session = FetchSession(session_id, params.uses_ids, params.replica_id, now_ms)
         for row in rows:
             session.add(row.wanted).told(row)
         self.watched += len(session.watches)

@@ -8,6 +8,10 @@ negative values are refused with 35.
 Nothing found is no error: offset and timestamp are -1. A record at or beyond the isolation limit is not
 found.
 
+A new leader's high watermark may lag behind what its predecessor told: until it has reached the start of the
+leader's epoch, consumers that ask for the end, or for a time that leads there, are told to ask again (78; 5
+before v5), so that no offset goes back.
+
 What memory answers is answered at once. A time has to be searched for in files and inside batches, which may
 be large and compressed: that is a `Search`, which the caller runs in a thread.
 """
@@ -69,6 +73,7 @@ class Search:
     limit: int | None
     now_ms: int
     old_style: bool
+    absent: ErrorCode = ErrorCode.NONE  # the error where nothing is found
 
     def run(self) -> FoundOffset:
         """The answer. Any thread; takes as long as reading and decompressing a batch does."""
@@ -91,7 +96,7 @@ class Search:
                 raise
             return FoundOffset(ErrorCode.KAFKA_STORAGE_ERROR)  # its files were closed during the search
         if found is None:
-            return FoundOffset()
+            return FoundOffset(self.absent)
         return FoundOffset(offset=found.offset, timestamp=found.timestamp, leader_epoch=found.leader_epoch)
 
 
@@ -114,18 +119,29 @@ def find_offset(
     if isolation not in (0, 1) or (version == 0 and query.max_offsets < 0):
         return FoundOffset(ErrorCode.UNKNOWN_SERVER_ERROR)
     limit = partition.read_limit(isolation) if replica_id == CONSUMER else None
+    absent = _end_error(partition, version) if replica_id == CONSUMER else ErrorCode.NONE
     if timestamp >= 0 or timestamp == MAX_TIMESTAMP:
-        return Search(partition, query, limit, now_ms, version == 0)
+        return Search(partition, query, limit, now_ms, version == 0, absent)
     if version == 0:
         return _old_style(partition, query, limit, now_ms)
     log = partition.log
     if timestamp == LATEST:
+        if absent != ErrorCode.NONE:
+            return FoundOffset(absent)
         return FoundOffset(
             offset=log.end_offset if limit is None else limit, leader_epoch=partition.leader_epoch
         )
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return FoundOffset(offset=log.start_offset, leader_epoch=_epoch_at_start(partition))
     return FoundOffset()
+
+
+def _end_error(partition: Partition, version: int) -> ErrorCode:
+    """Why the end of the log cannot be told yet, if so."""
+    leadership = partition.leadership
+    if leadership is None or partition.log.high_watermark >= leadership.epoch_start:
+        return ErrorCode.NONE
+    return ErrorCode.OFFSET_NOT_AVAILABLE if version >= 5 else ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def _epoch_at_start(partition: Partition) -> int:

@@ -11,63 +11,50 @@ relies on it. An append goes in steps, so that one turn of the loop costs one wr
 
 High watermark: with an ISR of one it is the end of what is written. It stands still while the ISR is smaller
 than min(min.insync.replicas, number of replicas), and before records that flush.messages wants synced first.
-It never goes back while this broker leads.
+It never goes back while this broker leads. With other replicas it is the business of `leadership`; how roles
+come in a cluster is in `replication.roles`.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode
 from replication.epoch_fence import check_leader_epoch
 from replication.metadata.image import NO_LEADER, PartitionImage
 from replication.sync_gate import SyncGate
+from replication.waiting import Commits, Waiter, wake_all
 from storage.append import NOT_HELD
 from storage.errors import AppendRefused
 
 if TYPE_CHECKING:
     from protocol.records.rules import Checked
     from replication.fetch_session import FetchSession, Watch
+    from replication.leadership import Leadership
     from storage.append import Appended
     from storage.partition_log import PartitionLog
 
 ACKS_ALL = -1
-
-_log = logging.getLogger(__name__)
-
-
-class Waiter(Protocol):
-    """A request that is parked until a partition has news. It is hashable and compared by identity."""
-
-    def wake(self) -> None:
-        """Something changed: look again. The waiter first leaves all other places where it is parked."""
-
-
-def wake_all(waiters: Iterable[Waiter], awaited: object) -> None:
-    """Wake one after the other; one that fails is reported, and the others are woken all the same."""
-    for waiter in waiters:
-        try:
-            waiter.wake()
-        except Exception:
-            _log.exception("A request that waited for %s failed", awaited)
 
 
 class Partition:
     """A replica of one partition. `high_watermark`, offsets and configuration are those of `log`.
 
     `waiters` holds parked fetches, `watches` the fetch sessions' entries for this partition; both are dicts
-    because their order is the order of service.
+    because their order is the order of service. `commits` holds those with acks=all by their last offset.
+    `fenced`: this broker may have been replaced without knowing, so nothing is promised without the others.
     """
 
     __slots__ = (
+        "commits",
+        "fenced",
         "gate",
         "index",
         "is_leader",
         "isr",
         "leader_epoch",
         "leader_id",
+        "leadership",
         "log",
         "partition_epoch",
         "removed",
@@ -92,6 +79,9 @@ class Partition:
         self.isr: tuple[int, ...] = ()
         self.replicas: tuple[int, ...] = ()
         self.removed = False
+        self.fenced = False
+        self.leadership: Leadership | None = None
+        self.commits: Commits | None = None
         self.waiters: dict[Waiter, None] = {}
         self.watches: dict[Watch, None] = {}
 
@@ -119,15 +109,24 @@ class Partition:
         if self.is_leader:
             if newer and known and self.log.end_offset > 0:
                 self.log.assign_epoch(image.leader_epoch)
-            self._advance_high_watermark()
+            self.advance_high_watermark()
         if newer or was_leader != self.is_leader:
-            self.tell_watches()
-            self.wake()
+            self.role_changed()
+
+    def role_changed(self) -> None:
+        """Everybody who waits looks again; who waits for a commit hears 6 if this broker leads no more."""
+        if self.commits:
+            wake_all(self.commits.take_all(), self)
+        self.tell_watches()
+        self.wake()
 
     def retire(self) -> None:
         """The partition leaves this broker: everybody who waits or watches looks again and finds it gone."""
         self.removed = True
         self.is_leader = False
+        self.leadership = None
+        if self.commits:
+            wake_all(self.commits.take_all(), self)
         watches, self.watches = self.watches, {}
         sessions: dict[FetchSession, None] = {}
         for watch in watches:
@@ -165,10 +164,16 @@ class Partition:
             raise AppendRefused(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self} is led by broker {self.leader_id}, not by this one"
             )
-        if acks == ACKS_ALL and len(self.isr) < len(self.replicas) and len(self.isr) < self.min_isr:
+        if acks == ACKS_ALL:
+            if len(self.isr) < len(self.replicas) and len(self.isr) < self.min_isr:
+                raise AppendRefused(
+                    ErrorCode.NOT_ENOUGH_REPLICAS,
+                    f"{len(self.isr)} replica(s) of {self} are in sync, but acks=all needs {self.min_isr}",
+                )
+        elif self.fenced:
             raise AppendRefused(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{len(self.isr)} replica(s) of {self} are in sync, but acks=all needs {self.min_isr}",
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                f"this broker has lost touch with the cluster and may lead {self} no more",
             )
         return self.log.append_as_leader(checked, self.leader_epoch, now_ms)
 
@@ -182,7 +187,7 @@ class Partition:
         if self.log.hold_from != NOT_HELD:
             self.gate = self.gate or SyncGate(self.log, self._synced)
             self.gate.begin()
-        self._advance_high_watermark()
+        self.advance_high_watermark()
         if self.watches:
             self.tell_watches()
 
@@ -194,11 +199,22 @@ class Partition:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self.log.high_watermark <= last_offset:
             return None
-        if len(self.isr) < self.min_isr:
+        in_sync = len(self.isr) if self.leadership is None else len(self.leadership.maximal)
+        if in_sync < self.min_isr:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE
 
-    def _advance_high_watermark(self) -> None:
+    @property
+    def alone(self) -> bool:
+        """Whether a written batch is committed at once: no other replica exists, and none is in sync."""
+        return self.leadership is None and len(self.isr) == 1
+
+    def advance_high_watermark(self) -> None:
+        """The log or the role is new: move the high watermark if it may move."""
+        if self.leadership is not None:
+            if self.leadership.appended() and self.commits:
+                wake_all(self.commits.take(self.log.high_watermark), self)
+            return
         log, isr = self.log, self.isr
         alone = self.is_leader and len(isr) == 1 and (len(self.replicas) == 1 or self.min_isr == 1)
         if alone:
@@ -206,22 +222,42 @@ class Partition:
             if end > log.high_watermark:
                 log.set_high_watermark(end)
 
+    def committed_more(self) -> None:
+        """The high watermark moved, or a deletion went on, because of followers: tell who waits for that."""
+        if self.commits:
+            wake_all(self.commits.take(self.log.high_watermark), self)
+        self.tell_watches()
+        self.wake(followers=False)
+
+    def await_commit(self, waiter: Waiter, last_offset: int) -> None:
+        """Have `waiter.wake()` called when that offset is committed, or this broker leads no more."""
+        if self.commits is None:
+            self.commits = Commits()
+        self.commits.add(waiter, last_offset)
+
     def _synced(self) -> None:
         """What waited for its sync may be seen."""
         if not self.removed:
-            self._advance_high_watermark()
-            self.tell_watches()
-            self.wake()
+            if self.leadership is None:
+                self.advance_high_watermark()
+            else:
+                self.leadership.advance()
+            self.committed_more()
 
     # News
 
-    def wake(self) -> None:
+    def wake(self, followers: bool = True) -> None:
         """Resume everybody who waits for this partition, in the order in which they came.
 
-        The dict is replaced, not emptied: who is still unsatisfied parks again in the new one.
+        The dict is replaced, not emptied: who is still unsatisfied parks again in the new one. What only
+        consumers have to know leaves sessions of `followers` parked: they hear of it with their next fetch.
         """
         if self.watches:
-            waiting = [watch.session for watch in self.watches if watch.session.waiter is not None]
+            waiting = [
+                watch.session
+                for watch in self.watches
+                if watch.session.waiter is not None and (followers or not watch.session.follower)
+            ]
             wake_all((session.waiter for session in waiting if session.waiter is not None), self)
         if self.waiters:
             waiters, self.waiters = self.waiters, {}

@@ -134,7 +134,7 @@ class ProduceRequestState:
             connection.out.append(b"")
         for number, entry in enumerate(self.staged):
             turn.add(entry.replica, self, connection, number, self._header.correlation_id)
-        if self.acks == ACKS_ALL and any(len(entry.replica.isr) != 1 for entry in self.staged):
+        if self.acks == ACKS_ALL and not all(entry.replica.alone for entry in self.staged):
             connection.waiting = REPLICATING  # nothing behind it may be answered before
             turn.after_write(self._await_replicas)
         else:

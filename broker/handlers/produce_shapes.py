@@ -129,7 +129,10 @@ class ProduceShape:
         replica = self._find(index)
         if replica is None or not replica.is_leader:
             return False
-        if self._acks == ACKS_ALL and (len(replica.isr) != 1 or replica.min_isr != 1):
+        if self._acks == ACKS_ALL:
+            if not replica.alone or replica.min_isr != 1:
+                return False
+        elif replica.fenced:
             return False
         self._index = index
         self._replica, self._log, self._leader_epoch = replica, replica.log, replica.leader_epoch

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from protocol.errors import ErrorCode
-from replication.partition import Partition, Waiter, wake_all
+from replication.partition import Partition
 from replication.purgatory import Cancellable, Timer
 from replication.share.acknowledge import Ack, AckRefused
 from replication.share.ports import (
@@ -28,6 +28,7 @@ from replication.share.ports import (
     StateWrite,
 )
 from replication.share.share_partition import Phase, SharePartition
+from replication.waiting import Waiter, wake_all
 
 if TYPE_CHECKING:
     from replication.share.runs import Transition

@@ -20,7 +20,7 @@ from tests.tidy.sources import EVERYTHING, PRODUCT, name_of, python_files, repor
 MAY_CATCH_EVERYTHING = {
     "broker/adapters/topic_writer.py",  # a coordinator that fails must not keep others' answers of the turn
     "replication/deadline_buckets.py",  # these two: a request that fails must not keep the others parked
-    "replication/partition.py",
+    "replication/waiting.py",
     "broker/net/dispatch.py",
     "runtime/worker_main.py",  # whatever a worker's call raises is the answer to its caller
     "runtime/tasks.py",

@@ -79,7 +79,7 @@ def test_an_isr_of_one_is_answered_with_the_turn(acks):
             [(0, ErrorCode.NONE, 2, 3)],
         ]
         assert broker.replicas.get("t", 0).log.high_watermark == 4
-        assert producer.purgatory.operations.delayed == 0
+        assert producer.purgatory.delayed == 0
 
     on_producer(story)
 

@@ -253,7 +253,7 @@ def test_the_client_waits_while_replicas_do_not_have_it(broker: NetBroker) -> No
     broker.run()
     assert client.answers() == []
     log.isr = log.replicas = (1,)
-    log._advance_high_watermark()
+    log.advance_high_watermark()
     log.wake()
     broker.run()
     assert [number for number, _ in client.answers()] == [1, 2, 3]
