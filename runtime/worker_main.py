@@ -1,14 +1,18 @@
-"""The child side of `runtime.workers`: read a pickled call, run it, answer, until the input ends."""
+"""The child side of `runtime.workers`: read a pickled call, run it, answer, until the input ends.
+
+It imports little, asyncio least of all: a worker should have begun before its caller notices.
+"""
 
 from __future__ import annotations
 
 import os
 import pickle
 import signal
+import struct
 import sys
 from typing import BinaryIO
 
-from runtime.workers import LENGTH
+LENGTH = struct.Struct(">Q")  # of a pickled call or answer, in front of it
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:

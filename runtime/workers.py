@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import struct
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from runtime.worker_main import LENGTH
+
 _T = TypeVar("_T")
-LENGTH = struct.Struct(">Q")
 _ROOT = str(Path(__file__).resolve().parent.parent)
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from runtime.worker_main import main; main()"
 _EXIT_SECONDS = 5.0

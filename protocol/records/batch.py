@@ -29,7 +29,7 @@ from protocol.records.varints import VARINT_BYTES, BadVarint, read_varint, read_
 HEADER = Struct(">qiibIhiqqqhii")
 HEADER_SIZE = 61
 LOG_OVERHEAD = 12  # offset and length field, before the bytes that the length counts
-MAGIC_AT, CRC_AT, ATTRIBUTES_AT, LAST_DELTA_AT = 16, 17, 21, 23
+LENGTH_AT, MAGIC_AT, CRC_AT, ATTRIBUTES_AT, LAST_DELTA_AT = 8, 16, 17, 21, 23
 MAX_TIMESTAMP_AT, PRODUCER_AT, COUNT_AT = 35, 43, 57
 HEADER_SIZE_UP_TO_MAGIC = 17
 SMALLEST_LENGTH = 14  # batchLength of a message of magic 0 without key and value

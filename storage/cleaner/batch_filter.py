@@ -15,12 +15,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import compress
+from struct import Struct
 from typing import Literal, TypeAlias
 
 from protocol.errors import InvalidRecords
 from protocol.records import compression
-from protocol.records.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME_BIT, Record, records, wrap64
-from protocol.records.builder import append_record, wrap_section
+from protocol.records.batch import (
+    CODEC_MASK,
+    COUNT_AT,
+    HEADER_SIZE,
+    LENGTH_AT,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAX_TIMESTAMP_AT,
+    Record,
+    records,
+    wrap64,
+)
+from protocol.records.builder import append_record, stamp_crc, wrap_section
 from protocol.records.legacy import build_message_set, legacy_records
 from storage.cleaner.offset_map import OffsetMap
 from storage.cleaner.record_layout import TableReader
@@ -31,6 +43,7 @@ from storage.log_config import FOREVER
 from storage.scan import BatchFacts
 
 HORIZON_BIT = 0x40
+_INT, _LONG = Struct(">i"), Struct(">q")
 PLAIN_BYTES_MAX = 64 << 20  # a batch that grows beyond it when decompressed is left as it is
 
 Fate: TypeAlias = Literal["keep", "drop"] | bytearray
@@ -122,7 +135,7 @@ class BatchFilter:
             return self._with_horizon(table, rows, facts)
         if len(rows) == count:
             return "keep"
-        return _with_rows(table, rows, facts)
+        return _with_rows(window, at, table, rows, facts)
 
     def _marks(self, facts: BatchFacts) -> bytearray | None:
         """1 for each record that is the newest of its key; None where its key has to be looked up.
@@ -288,16 +301,23 @@ def legacy_list(batch: memoryview, facts: BatchFacts) -> list[Record]:
         raise CorruptLog(str(error), facts.position) from error
 
 
-def _with_rows(table: RecordTable, rows: range | list[int], facts: BatchFacts) -> bytearray:
-    """Fewer records, each of them byte for byte: the base offset and the base timestamp stay."""
+def _with_rows(
+    window: bytes, at: int, table: RecordTable, rows: range | list[int], facts: BatchFacts
+) -> bytearray:
+    """Fewer records, each of them byte for byte, behind the header that the batch at `at` has."""
     kept = table.cut(rows)
     codec = facts.attributes & CODEC_MASK
-    greatest = facts.max_timestamp
-    if not facts.attributes & LOG_APPEND_TIME_BIT:
-        greatest = wrap64(facts.base_timestamp + table.latest(rows))
     if codec:
         kept = compression.compress(codec, kept)
-    return _wrapped(kept, facts, facts.attributes, len(rows), greatest)
+    out = bytearray(window[at : at + HEADER_SIZE])
+    out += kept
+    size = len(out)
+    _INT.pack_into(out, LENGTH_AT, size - LOG_OVERHEAD)
+    _INT.pack_into(out, COUNT_AT, len(rows))
+    if not facts.attributes & LOG_APPEND_TIME_BIT:
+        _LONG.pack_into(out, MAX_TIMESTAMP_AT, wrap64(facts.base_timestamp + table.latest(rows)))
+    stamp_crc(out, 0, size)
+    return out
 
 
 def _wrapped(

@@ -51,9 +51,9 @@ class KeyMapBuilder:
             for data, found in windows(handle, 0, source.size, self._window_bytes):
                 self._took(len(data))
                 self.stats.bytes_read += len(data)
-                first = found[0].position
+                first, take = found[0].position, self._take
                 for facts in found:
-                    if not self._take(data, facts.position - first, facts):
+                    if not take(data, facts.position - first, facts):
                         return False
         finally:
             handle.close()
@@ -61,18 +61,19 @@ class KeyMapBuilder:
         return True
 
     def _take(self, window: bytes, at: int, facts: BatchFacts) -> bool:
+        key_map, last = self._map, facts.last_offset
         self.stats.messages_read += facts.record_count
         if facts.control:
             self._transactions.sees_useless_marker(facts, memoryview(window)[at : at + facts.size])
-        elif not self._transactions.sees_aborted(facts) and facts.last_offset >= self._start:
+        elif not self._transactions.sees_aborted(facts) and last >= self._start:
             keys, offsets, longest = self._keys(window, at, facts)
-            taken = self._map.put(keys, offsets, longest) if keys else 0
+            taken = key_map.put(keys, offsets, longest) if keys else 0
             if taken < len(keys):
                 if taken:
                     self._raise_last(offsets[taken - 1])
                 return False
-        if facts.last_offset >= self._start:
-            self._raise_last(facts.last_offset)
+        if last >= self._start and last > key_map.last_offset:
+            key_map.last_offset = last
         return True
 
     def _keys(self, window: bytes, at: int, facts: BatchFacts) -> tuple[list[bytes], Sequence[int], int]:

@@ -90,18 +90,15 @@ class OffsetMap:
         Fewer than there are if the map ran full: as in Kafka, then not even a known key is taken. `longest`
         is the length of the longest key, here and in `get`.
         """
-        room = self.capacity - len(self)
-        if room <= 0:
-            return 0
         if self._first < 0:
             self._first = offsets[0]
         self._newest = None
-        if self._plain is None:
-            return self._put_compact(keys, offsets)
-        if room < len(keys):
-            return self._put_singly(keys, offsets)
         plain = self._plain
+        if plain is None:
+            return self._put_compact(keys, offsets)
         before = len(plain)
+        if before + len(keys) > self.capacity:
+            return self._put_singly(keys, offsets) if before < self.capacity else 0
         if longest > LONG_KEY_BYTES:
             keys = [_shortened(key) for key in keys]
             longest = LONG_KEY_BYTES + 17

@@ -24,11 +24,10 @@ _WIDTH_BIT = 0x80  # of a byte of a time delta: whether another one follows
 class Layout:
     """See the module. Sections with null keys or null values have none: what is null is no contents."""
 
-    __slots__ = ("_count", "_deltas", "_heads", "_keys", "_longest", "_mask", "_pieces", "_wanted")
+    __slots__ = ("_heads", "_keys", "_mask", "_table", "_wanted")
 
     def __init__(self, table: RecordTable) -> None:
-        self._count = table.count
-        self._pieces, self._deltas, self._longest = table.pieces, table.deltas, table.longest_key
+        self._table = table
         heads, keys, mask = "", "", b""
         for _, _, size, count, time_at, width, key_at, key_size in table.pieces:
             # The first byte of the value's length stands for the value: it tells null from not null.
@@ -47,15 +46,20 @@ class Layout:
         return int.from_bytes(b"".join(self._heads.unpack_from(buf, start)), "little") & self._mask
 
     def read(self, buf: bytes, start: int, with_keys: bool) -> RecordTable | None:
-        """The table of a section that has the size and the number of records of this layout, if it fits."""
+        """The table of a section that has the size and the number of records of this layout, if it fits.
+
+        It is the same object each time: making one takes as long as comparing.
+        """
         if self._shape(buf, start) != self._wanted:
             return None
-        keys = list(self._keys.unpack_from(buf, start)) if with_keys else []
-        return RecordTable(buf, start, self._count, keys, self._pieces, [], [], self._deltas, self._longest)
+        table = self._table
+        table.buf, table.start = buf, start
+        table.keys = list(self._keys.unpack_from(buf, start)) if with_keys else []
+        return table
 
 
 class TableReader:
-    """Reads sections and remembers their layouts."""
+    """Reads sections and remembers their layouts. A table holds until the next one is read."""
 
     __slots__ = ("_known",)
 

@@ -28,9 +28,9 @@ class CleanedTransactions:
 
     def sees_aborted(self, facts: BatchFacts) -> bool:
         """A data batch comes by: whether it belongs to an aborted transaction."""
-        self._advance(facts.last_offset)
         if not facts.transactional:
             return False
+        self._advance(facts.last_offset)
         known = self._open_aborted.get(facts.producer_id)
         if known is not None:
             self._open_aborted[facts.producer_id] = (known[0], True)

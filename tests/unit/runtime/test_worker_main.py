@@ -6,7 +6,7 @@ import pickle
 import threading
 
 from runtime.worker_main import serve
-from runtime.workers import LENGTH
+from runtime.worker_main import LENGTH
 
 
 def answers_to(*calls):
