@@ -5,8 +5,7 @@ import operator
 import pickle
 import threading
 
-from runtime.worker_main import serve
-from runtime.worker_main import LENGTH
+from runtime.worker_main import LENGTH, serve
 
 
 def answers_to(*calls):
