@@ -6,8 +6,11 @@ changes the cluster goes through the controller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from broker.net.big_bodies import BigBodies
+from broker.net.pieces import Pieces
 
 if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
@@ -42,6 +45,8 @@ class BrokerContext:
     groups: Groups
     share_state: ShareState
     share_data: ShareDataPath
+    pieces: Pieces = field(default_factory=Pieces)
+    big_bodies: BigBodies = field(default_factory=BigBodies)
 
     @property
     def image(self) -> ClusterImage:

@@ -301,8 +301,23 @@ def read_all(
     """One row for each wanted partition, in the order of the request."""
     budget = Budget(params)
     rows: list[Row] = []
-    ready = params.max_wait_ms <= 0
-    absent = 0
+    urgent, absent = read_some(wanted, lookup, params, budget, rows, follower)
+    ready = urgent or params.max_wait_ms <= 0 or absent == len(rows) or budget.satisfies(params)
+    return Answer(rows, budget.taken, ready)
+
+
+def read_some(
+    wanted: Iterable[Wanted],
+    lookup: Lookup,
+    params: FetchParams,
+    budget: Budget,
+    rows: list[Row],
+    follower: FollowerFetch | None = None,
+) -> tuple[bool, int]:
+    """Add a row for each of these. Whether one of them may not wait, and how many the cluster does not
+    know.
+    """
+    urgent, absent = False, 0
     for entry in wanted:
         partition = lookup(entry)
         if isinstance(partition, Partition):
@@ -314,6 +329,6 @@ def read_all(
         if row.error in ABSENT:
             absent += 1
         else:
-            ready = ready or row.urgent
+            urgent = urgent or row.urgent
         rows.append(row)
-    return Answer(rows, budget.taken, ready or absent == len(rows) or budget.satisfies(params))
+    return urgent, absent

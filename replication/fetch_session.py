@@ -14,6 +14,7 @@ sorting the news costs what is in them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import attrgetter
 
 from protocol.errors import ErrorCode
@@ -140,6 +141,30 @@ class FetchSession:
         self.news[watch] = None
         return watch
 
+    def tell_first(self, rows: Iterable[Row]) -> None:
+        """Watch the partitions of these rows, which are sent."""
+        for row in rows:
+            self.add(row.wanted).told(row)
+
+    def tell(self, rows: Iterable[Row]) -> None:
+        """These rows, which are about watches of this session, are sent."""
+        for row in rows:
+            watch = row.wanted
+            assert isinstance(watch, Watch), "rows of a session are its watches"
+            watch.told(row)
+            if row.length:
+                self.move_to_end(watch)
+
+    def looked_at(self) -> list[Watch]:
+        """The entries with news, in their order."""
+        news = self.news
+        return sorted(news, key=_BY_ORDER) if len(news) > 1 else list(news)
+
+    def trim(self, looked_at: int) -> None:
+        """A dict that lost its entries is walked at its old size: 1 us for 1,000."""
+        if len(self.news) * 2 < looked_at:
+            self.news = dict(self.news)
+
     def move_to_end(self, watch: Watch) -> None:
         watch.order = self._next_order
         self._next_order += 1
@@ -169,10 +194,27 @@ def read_news(
     """
     budget = Budget(params)
     rows: list[Row] = []
-    ready = params.max_wait_ms <= 0
-    absent = 0
+    looked_at = session.looked_at()
+    urgent, absent = read_some_news(session, looked_at, lookup, params, budget, rows, follower)
+    session.trim(len(looked_at))
+    ready = urgent or params.max_wait_ms <= 0 or absent == len(session.watches) or budget.satisfies(params)
+    return Answer(rows, budget.taken, ready)
+
+
+def read_some_news(
+    session: FetchSession,
+    looked_at: Iterable[Watch],
+    lookup: Lookup,
+    params: FetchParams,
+    budget: Budget,
+    rows: list[Row],
+    follower: FollowerFetch | None = None,
+) -> tuple[bool, int]:
+    """Look at these entries and add rows for those that have something to tell. Whether one of them may not
+    wait, and how many the cluster does not know.
+    """
+    urgent, absent = False, 0
     news = session.news
-    looked_at = sorted(news, key=_BY_ORDER) if len(news) > 1 else list(news)
     for watch in looked_at:
         if budget.exhausted:
             break
@@ -188,16 +230,14 @@ def read_news(
                 if row.error in ABSENT:
                     absent += 1
                 else:
-                    ready = True
+                    urgent = True
                 continue
         row = read_row(watch, partition, params, budget)
         if watch.must_tell(row):
             rows.append(row)
-            ready = ready or row.urgent
+            urgent = urgent or row.urgent
         elif not row.cut_off:
-            del news[watch]
+            news.pop(watch, None)
         if follower is not None:
             follower.seen(partition, row, partition.log.end_offset)
-    if len(news) * 2 < len(looked_at):
-        session.news = dict(news)  # a dict that lost its entries is walked at its old size: 1 us for 1,000
-    return Answer(rows, budget.taken, ready or absent == len(session.watches) or budget.satisfies(params))
+    return urgent, absent

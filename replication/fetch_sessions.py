@@ -16,7 +16,7 @@ from enum import Enum
 
 from protocol.errors import ErrorCode
 from replication.fetch import Answer, FetchParams, Lookup, PartitionKey, Row, Wanted, read_all
-from replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, FetchSession, Watch, read_news
+from replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, FetchSession, read_news
 from replication.follower_fetch import FollowerFetch
 from replication.partition import Partition
 from replication.waiting import Waiter
@@ -25,6 +25,8 @@ from runtime.entropy import Random
 NO_SESSION = 0
 MAX_EPOCH = (1 << 31) - 1
 EVICTION_MS = 120_000
+BIG = 2000
+"""So many entries take 20 ms to look at."""
 DEFAULT_SLOTS = 1000
 WATCHES_MAX = 400_000
 """Entries in all sessions together: about 450 bytes each. Kafka bounds the sessions, but not their size."""
@@ -46,21 +48,21 @@ class FetchContext:
     waiter itself keeps the deadline (deadline_buckets).
     """
 
-    __slots__ = ("_cache", "_epoch", "_parked", "_wanted", "error", "kind", "params", "session")
+    __slots__ = ("_epoch", "_parked", "error", "kind", "listed", "params", "session", "sessions")
 
     def __init__(
         self,
-        cache: FetchSessions,
+        sessions: FetchSessions,
         kind: Kind,
         params: FetchParams,
         wanted: Sequence[Wanted] = (),
         session: FetchSession | None = None,
         error: ErrorCode = ErrorCode.NONE,
     ) -> None:
-        self._cache = cache
+        self.sessions = sessions
         self.kind = kind
         self.params = params
-        self._wanted = wanted
+        self.listed = wanted
         self.session = session
         self.error = error
         self._epoch = session.epoch if session is not None else INITIAL_EPOCH
@@ -68,7 +70,16 @@ class FetchContext:
 
     def wanted(self) -> Iterable[Wanted]:
         """Every partition that this request may tell about: for permission checks by the handler."""
-        return self._wanted if self.session is None else self.session.watches.values()
+        return self.listed if self.session is None else self.session.watches.values()
+
+    @property
+    def is_big(self) -> bool:
+        """Whether so much of the session is news that it should be read in pieces (replication.big_fetch)."""
+        return self.session is not None and len(self.session.news) > BIG
+
+    def overtaken(self) -> bool:
+        """Whether another request has used the session since, or closed it."""
+        return self.session is not None and self.session.epoch != self._epoch
 
     def read(self, follower: FollowerFetch | None = None) -> Answer:
         """Read what there is to tell now. Changes nothing that a client could notice.
@@ -79,13 +90,17 @@ class FetchContext:
         if self.kind is Kind.ERROR:
             return Answer([], 0, True)
         if session is None:
-            return read_all(self._wanted, self._cache.lookup, self.params, follower)
+            return read_all(self.listed, self.sessions.lookup, self.params, follower)
         if session.epoch != self._epoch:
             return Answer([], 0, True)
-        if follower is not None:
-            session.pulse.beat(follower.now_ms)
-            follower.pulse = session.pulse
-        return read_news(session, self._cache.lookup, self.params, follower)
+        self.heard_of(follower)
+        return read_news(session, self.sessions.lookup, self.params, follower)
+
+    def heard_of(self, follower: FollowerFetch | None) -> None:
+        """The request goes on with its session, which is a sign of life of the replica that sent it."""
+        if follower is not None and self.session is not None:
+            self.session.pulse.beat(follower.now_ms)
+            follower.pulse = self.session.pulse
 
     def respond(self, answer: Answer, now_ms: int) -> tuple[ErrorCode, int, list[Row]]:
         """What to send: top-level error, session id, rows. Call it once, in the turn in which `answer` was
@@ -96,18 +111,13 @@ class FetchContext:
         if self.kind is Kind.SESSIONLESS:
             return ErrorCode.NONE, NO_SESSION, answer.rows
         if self.kind is Kind.FULL:
-            session = self._cache.create(self.params, answer.rows, now_ms)
+            session = self.sessions.create(self.params, answer.rows, now_ms)
             return ErrorCode.NONE, NO_SESSION if session is None else session.session_id, answer.rows
         session = self.session
         assert session is not None, "an incremental context has a session"
         if session.epoch != self._epoch:  # another request was answered from this session meanwhile
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH, NO_SESSION, []
-        for row in answer.rows:
-            watch = row.wanted
-            assert isinstance(watch, Watch), "rows of a session are its watches"
-            watch.told(row)
-            if row.length:
-                session.move_to_end(watch)
+        session.tell(answer.rows)
         return ErrorCode.NONE, session.session_id, answer.rows
 
     def park(self, waiter: Waiter) -> None:
@@ -115,8 +125,8 @@ class FetchContext:
         if self.session is not None:
             self.session.waiter = waiter
             return
-        for wanted in self._wanted:
-            partition = self._cache.lookup(wanted)
+        for wanted in self.listed:
+            partition = self.sessions.lookup(wanted)
             if isinstance(partition, Partition):
                 partition.waiters[waiter] = None
                 self._parked.append(partition)
@@ -159,6 +169,18 @@ class FetchSessions:
         now_ms: int,
     ) -> FetchContext:
         """Begin a request. Versions below 7 pass session id 0 and epoch -1."""
+        context = self.begin(params, session_id, epoch, wanted)
+        if context.session is None:
+            return context
+        self.update(context.session, wanted, forgotten)
+        return self.updated(context, wanted, now_ms)
+
+    def begin(
+        self, params: FetchParams, session_id: int, epoch: int, wanted: Sequence[Wanted]
+    ) -> FetchContext:
+        """The first step of `open`. Where the context has a session it takes `update`, as often as one
+        likes, and `updated`.
+        """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != NO_SESSION:
                 self.close(session_id)
@@ -174,31 +196,46 @@ class FetchSessions:
         if self.watched + len(wanted) > WATCHES_MAX:
             self.close(session_id)
             return FetchContext(self, Kind.ERROR, params, error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-        self._update(session, wanted, forgotten)
-        if not session.watches:
-            self.close(session_id)
-            return FetchContext(self, Kind.SESSIONLESS, params, wanted)
         session.epoch = 1 if session.epoch == MAX_EPOCH else session.epoch + 1
-        self._touch(session, now_ms)
         return FetchContext(self, Kind.INCREMENTAL, params, session=session)
+
+    def updated(self, context: FetchContext, wanted: Sequence[Wanted], now_ms: int) -> FetchContext:
+        """The last step of `open`: what the request reads."""
+        session = context.session
+        assert session is not None, "only sessions are updated"
+        if not session.watches:
+            self.close(session.session_id)
+            return FetchContext(self, Kind.SESSIONLESS, context.params, wanted)
+        self._touch(session, now_ms)
+        return context
 
     def create(self, params: FetchParams, rows: Sequence[Row], now_ms: int) -> FetchSession | None:
         """A session that has told these rows; None when no slot is free and none may be taken."""
-        follower = params.replica_id >= 0
-        if not rows or self.watched + len(rows) > WATCHES_MAX:
+        if not self.has_room_for(params, len(rows), now_ms):
             return None
-        if len(self._sessions) >= self.slots and not self._evict_for(follower, len(rows), now_ms):
-            return None
-        session_id = self._random.integer(1, MAX_EPOCH)
-        while session_id in self._sessions:
-            session_id = self._random.integer(1, MAX_EPOCH)
-        session = FetchSession(session_id, params.uses_ids, params.replica_id, now_ms)
-        for row in rows:
-            session.add(row.wanted).told(row)
-        self.watched += len(session.watches)
-        self._sessions[session_id] = session
-        self._touch(session, now_ms)
+        session = self.new(params, now_ms)
+        session.tell_first(rows)
+        self.admit(session, now_ms)
         return session
+
+    def has_room_for(self, params: FetchParams, size: int, now_ms: int) -> bool:
+        """Whether a session of so many partitions may come, for which another one may have to go."""
+        if not size or self.watched + size > WATCHES_MAX:
+            return False
+        return len(self._sessions) < self.slots or self._evict_for(params.replica_id >= 0, size, now_ms)
+
+    def new(self, params: FetchParams, now_ms: int) -> FetchSession:
+        """A session that nobody knows of before `admit`."""
+        session_id = self._random.integer(1, MAX_EPOCH)
+        return FetchSession(session_id, params.uses_ids, params.replica_id, now_ms)
+
+    def admit(self, session: FetchSession, now_ms: int) -> None:
+        """Keep a new session, in the turn in which there was room for it."""
+        while session.session_id in self._sessions:
+            session.session_id = self._random.integer(1, MAX_EPOCH)
+        self.watched += len(session.watches)
+        self._sessions[session.session_id] = session
+        self._touch(session, now_ms)
 
     def close(self, session_id: int) -> None:
         """End a session; an unknown id is no error."""
@@ -208,9 +245,10 @@ class FetchSessions:
             self._unlist(session)
             session.close()
 
-    def _update(
+    def update(
         self, session: FetchSession, wanted: Iterable[Wanted], forgotten: Iterable[PartitionKey]
     ) -> None:
+        """What a request changes of the partitions that its session watches, or a part of it."""
         before = len(session.watches)
         for entry in wanted:
             watch = session.watches.get(entry.key)

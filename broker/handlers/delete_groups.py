@@ -37,4 +37,4 @@ def handle(ctx: BrokerContext, request: Request[m.DeleteGroupsRequest]) -> Any:
 
         manager.delete_group(result.group_id, done)
 
-    return paced(response.results, delete, later.now_or_later)
+    return paced(ctx.pieces, response.results, delete, later.now_or_later)

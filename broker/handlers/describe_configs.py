@@ -48,6 +48,7 @@ def handle(ctx: BrokerContext, request: Request[m.DescribeConfigsRequest]) -> An
     asked = list({(each.resource_type, each.resource_name): each for each in request.body.resources}.values())
     response = m.DescribeConfigsResponse()
     return paced(
+        ctx.pieces,
         asked,
         lambda each: response.results.append(_result(ctx, each, request)),
         lambda: response,

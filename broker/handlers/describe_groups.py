@@ -30,7 +30,7 @@ def handle(ctx: BrokerContext, request: Request[m.DescribeGroupsRequest]) -> Any
             group.authorized_operations = GROUP_OPERATIONS
         response.groups.append(group)
 
-    return paced(bounded(request.body.groups), tell, lambda: response)
+    return paced(ctx.pieces, bounded(request.body.groups), tell, lambda: response)
 
 
 def _describe(ctx: BrokerContext, group_id: str, version: int) -> _Group:

@@ -57,7 +57,7 @@ def handle(ctx: BrokerContext, request: Request[m.DescribeShareGroupOffsetsReque
     def describe(at: int) -> None:
         _describe(ctx, requests, asked[at], response.groups[at], done)
 
-    return paced(range(left), describe, later.now_or_later)
+    return paced(ctx.pieces, range(left), describe, later.now_or_later)
 
 
 def _describe(

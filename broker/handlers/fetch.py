@@ -7,44 +7,50 @@ high watermark tag.
 
 Requests that repeat without a session are served by `FetchShape`; this is the general way. A request that
 must wait parks with its connection: no task and no timer, an entry in the waiters of its partitions or its
-session and in a bucket of deadlines.
+session and in a bucket of deadlines. What names, or has news of, thousands of partitions goes the way of
+`big_fetch`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import struct
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from broker.handlers.big_fetch import BigFetch
 from broker.handlers.fetch_answers import encode_fetch
 from broker.handlers.fetch_old_formats import to_old_format, unsupported_zstd
+from broker.handlers.fetch_request import (
+    CONVERTED_UPTO,
+    NO_SESSION_EPOCH,
+    forgotten_of,
+    params_of,
+    session_of,
+    wanted_of,
+)
 from broker.handlers.fetch_shapes import FetchShape
 from broker.handlers.leader_hints import Endpoint, current_leader, endpoints_of
+from broker.net.answers import put_parts
+from broker.net.big_bodies import BIG_BODY_BYTES
 from broker.net.connection import SHAPE_BYTES_MAX
 from broker.net.hub import log
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode, MalformedMessage
 from protocol.headers import RequestHeader
-from replication.fetch import Answer, FetchParams, PartitionKey, Row, Wanted, validate
+from replication.fetch import Answer, FetchParams, Row, Wanted, validate
 from replication.fetch_sessions import FetchContext, FetchSessions
 from replication.partition import Partition
-from runtime.files import FileRegion
 
 if TYPE_CHECKING:
     from broker.context import BrokerContext
     from broker.net.connection import Connection
 
 FLEXIBLE_FROM: Final = 12
-IDS_FROM: Final = 13
 HINTS_FROM: Final = 16
 SHAPES_FROM: Final = 10  # before, zstd batches have to be looked for
-SESSIONS_FROM: Final = 7
-CONVERTED_UPTO: Final = 3
-CONVERTED_BYTES: Final = 4 << 20  # of an answer, before its conversion; it and the result lie in memory
 CONVERSIONS_AT_ONCE: Final = 2
-NO_SESSION_EPOCH: Final = -1
-INT32_MAX: Final = 2**31 - 1
 
 _I64 = struct.Struct(">q")
 
@@ -65,6 +71,9 @@ class ParkedFetch:
     def wake(self) -> None:
         """There may be more to read."""
         self._context.unpark(self)
+        if self._context.is_big:
+            self._hand_over()
+            return
         answer = self._context.read()
         if answer.ready:
             self._finish(answer)
@@ -74,12 +83,20 @@ class ParkedFetch:
     def expire(self) -> None:
         """The waiting time is over: answer with what there is."""
         self._context.unpark(self)
-        self._finish(self._context.read())
+        if self._context.is_big:
+            self._hand_over()
+        else:
+            self._finish(self._context.read())
 
     def cancel(self, connection: Connection) -> None:
         """The connection is gone."""
         self._context.unpark(self)
         self._bucket.pop(self, None)
+
+    def _hand_over(self) -> None:
+        """More has changed in the session than can be read at once."""
+        self._bucket.pop(self, None)
+        BigFetch(self._handler, self._connection, self._header).answer(self._context)
 
     def _finish(self, answer: Answer) -> None:
         self._bucket.pop(self, None)
@@ -97,13 +114,14 @@ class FetchHandler:
     min_version = 0
     max_version = 18
 
-    __slots__ = ("_context", "_conversions", "_max_bytes", "sessions")
+    __slots__ = ("context", "conversions", "max_bytes", "parked", "sessions")
 
     def __init__(self, context: BrokerContext, sessions: FetchSessions) -> None:
-        self._context = context
+        self.context = context
         self.sessions = sessions
-        self._conversions = asyncio.Semaphore(CONVERSIONS_AT_ONCE)
-        self._max_bytes = context.config.integer("fetch.max.bytes")
+        self.parked = 0  # partitions that big fetches without a session wait for
+        self.conversions = asyncio.Semaphore(CONVERSIONS_AT_ONCE)
+        self.max_bytes = context.config.integer("fetch.max.bytes")
 
     def serve(
         self,
@@ -116,39 +134,29 @@ class FetchHandler:
         own: bool,
     ) -> bool:
         """See `HotHandler`."""
+        if end - body > BIG_BODY_BYTES:
+            return self._serve_big(connection, header, bytes(buf[body:end]))
         request, _ = m.FetchRequest.decode(header.api_version, buf, body, end)
         if connection.in_turn:
             connection.hub.turn.flush()  # what this client wrote before, it sees now
-        params = self._params(header.api_version, request)
-        wanted = [
-            Wanted(
-                topic.topic,
-                topic.topic_id,
-                partition.partition,
-                partition.fetch_offset,
-                partition.partition_max_bytes,
-                partition.current_leader_epoch,
-                partition.last_fetched_epoch,
-                partition.log_start_offset,
-            )
-            for topic in request.topics
-            for partition in topic.partitions
-        ]
+        params = params_of(header.api_version, request, self.max_bytes)
+        wanted = wanted_of(request)
         refusal = validate(params, wanted)
         if refusal != ErrorCode.NONE:
             connection.out += encode_fetch(header.api_version, header.correlation_id, (), error=refusal)
             return True
-        has_sessions = header.api_version >= SESSIONS_FROM
         context = self.sessions.open(
             params,
-            request.session_id if has_sessions else 0,
-            request.session_epoch if has_sessions else NO_SESSION_EPOCH,
+            *session_of(header.api_version, request),
             wanted,
-            _forgotten(header.api_version, request),
+            forgotten_of(header.api_version, request),
             connection.hub.env.clock.now_ms(),
         )
         if len(wanted) == 1 and header.api_version >= SHAPES_FROM:
             self._remember(connection, header, request, params, wanted[0], buf, at, body, end)
+        if context.is_big:
+            BigFetch(self, connection, header).answer(context)
+            return True
         answer = context.read()
         if answer.ready or connection.late:
             if connection.late or connection.bucket is not None:
@@ -158,19 +166,13 @@ class FetchHandler:
             ParkedFetch(self, connection, header, context)
         return True
 
-    def _params(self, version: int, request: m.FetchRequest) -> FetchParams:
-        replica_id = request.replica_id if version < 15 else request.replica_state.replica_id
-        limit = request.max_bytes if version > 2 else INT32_MAX
-        if version <= CONVERTED_UPTO:
-            limit = min(limit, CONVERTED_BYTES)
-        return FetchParams(
-            version=version,
-            max_wait_ms=request.max_wait_ms,
-            min_bytes=request.min_bytes,
-            max_bytes=limit if replica_id >= 0 else min(limit, self._max_bytes),
-            isolation=request.isolation_level,
-            replica_id=replica_id,
-        )
+    def _serve_big(self, connection: Connection, header: RequestHeader, data: bytes) -> bool:
+        if connection.in_turn:
+            connection.hub.turn.flush()
+        if not self.context.big_bodies.enter(connection):
+            return False
+        BigFetch(self, connection, header).serve(data)
+        return True
 
     def answer(
         self, connection: Connection, header: RequestHeader, context: FetchContext, answer: Answer
@@ -179,13 +181,13 @@ class FetchHandler:
         version = header.api_version
         error, session_id, rows = context.respond(answer, connection.hub.env.clock.now_ms())
         if version < SHAPES_FROM:
-            self._refuse_unreadable(rows, version)
+            self.refuse_unreadable(rows, version)
             if version <= CONVERTED_UPTO and any(row.length for row in rows):
                 self._convert(connection, header, rows)
                 return
         endpoints: list[Endpoint] = []
         if version >= HINTS_FROM:
-            endpoints = self._hint(connection, rows)
+            endpoints = self.endpoints(connection, self.hint(rows))
         self._send(connection, header, rows, error, session_id, endpoints)
 
     def _send(
@@ -205,30 +207,29 @@ class FetchHandler:
             session_id=session_id,
             endpoints=endpoints,
         )
-        connection.out += parts
-        for part in parts:
-            if type(part) is FileRegion:
-                connection.regions = True
-            else:
-                connection.held_bytes += len(part)  # type: ignore[arg-type]
+        put_parts(connection, parts)
 
-    def _hint(self, connection: Connection, rows: list[Row]) -> list[Endpoint]:
-        """Tell where the leader is (F13)."""
-        image = self._context.image
+    def hint(self, rows: Sequence[Row]) -> list[int]:
+        """Tell where the leaders are (F13), and which brokers these are."""
+        image = self.context.image
         leaders: list[int] = []
         for row in rows:
             if row.error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
                 row.leader = current_leader(image, row.wanted.topic, row.wanted.topic_id, row.index)
                 if row.leader is not None:
                     leaders.append(row.leader[0])
-        return endpoints_of(image, connection.listener.name, leaders) if leaders else []
+        return leaders
+
+    def endpoints(self, connection: Connection, leaders: list[int]) -> list[Endpoint]:
+        """Where the leaders are reached."""
+        return endpoints_of(self.context.image, connection.listener.name, leaders) if leaders else []
 
     # -- old clients
 
-    def _refuse_unreadable(self, rows: list[Row], version: int) -> None:
+    def refuse_unreadable(self, rows: Sequence[Row], version: int) -> None:
         """Fail what this version cannot express; a topic's settings count even where there are no records."""
         for row in rows:
-            partition = self._context.replicas.wanted_partition(row.wanted)
+            partition = self.context.replicas.wanted_partition(row.wanted)
             if row.error != ErrorCode.NONE or not isinstance(partition, Partition):
                 continue
             config = partition.log.config
@@ -239,26 +240,15 @@ class FetchHandler:
 
     def _convert(self, connection: Connection, header: RequestHeader, rows: list[Row]) -> None:
         """Down-convert in a thread, which reads the slices and decompresses, while the connection waits."""
-        limits = [(row, row.wanted.max_bytes) for row in rows if row.length]
         connection.waiting = CONVERTING
         connection.hub.env.tasks.spawn(
-            f"fetch conversion for {connection.peer}", self._converted(connection, header, rows, limits)
+            f"fetch conversion for {connection.peer}", self._converted(connection, header, rows)
         )
 
-    async def _converted(
-        self, connection: Connection, header: RequestHeader, rows: list[Row], limits: list[tuple[Row, int]]
-    ) -> None:
-        version = header.api_version
+    async def _converted(self, connection: Connection, header: RequestHeader, rows: list[Row]) -> None:
         try:
-            async with self._conversions:
-                for row, max_bytes in limits:
-                    data = await connection.hub.env.run_blocking(
-                        to_old_format, row.data, row.wanted.fetch_offset, version, max_bytes
-                    )
-                    if isinstance(data, ErrorCode):
-                        _fail(row, data)
-                    else:
-                        row.data, row.length = data, len(data)
+            async with self.conversions:
+                await self.convert(rows, header.api_version)
                 if not connection.closed:
                     self._send(connection, header, rows, ErrorCode.NONE, 0, [])
                     connection.flush()
@@ -268,6 +258,18 @@ class FetchHandler:
         finally:
             if not connection.closed:
                 connection.resume()
+
+    async def convert(self, rows: list[Row], version: int) -> None:
+        """Down-convert the records of an answer in a thread; hold one of `conversions` meanwhile."""
+        limits = [(row, row.wanted.max_bytes) for row in rows if row.length]
+        for row, max_bytes in limits:
+            data = await self.context.env.run_blocking(
+                to_old_format, row.data, row.wanted.fetch_offset, version, max_bytes
+            )
+            if isinstance(data, ErrorCode):
+                _fail(row, data)
+            else:
+                row.data, row.length = data, len(data)
 
     # -- the memo
 
@@ -286,7 +288,7 @@ class FetchHandler:
         """Keep the shape of a consumer's fetch of one partition without a session, if nothing in it needs a
         look next time.
         """
-        partition = self._context.replicas.wanted_partition(wanted)
+        partition = self.context.replicas.wanted_partition(wanted)
         if (
             end - at > SHAPE_BYTES_MAX
             or not isinstance(partition, Partition)
@@ -320,14 +322,6 @@ class FetchHandler:
             log.debug("No shape for a fetch of %s", partition)
             return
         connection.remember(shape)
-
-
-def _forgotten(version: int, request: m.FetchRequest) -> list[PartitionKey]:
-    return [
-        (topic.topic_id if version >= IDS_FROM else topic.topic, index)
-        for topic in request.forgotten_topics_data
-        for index in topic.partitions
-    ]
 
 
 def _offset_at(

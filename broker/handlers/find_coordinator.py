@@ -105,7 +105,7 @@ def _answer(
             found.append(_nowhere(key, *_refusal(kind)))
 
     answer: m.FindCoordinatorResponse | Coroutine[Any, Any, m.FindCoordinatorResponse] = paced(
-        keys, find, lambda: _response(found, request.version)
+        ctx.pieces, keys, find, lambda: _response(found, request.version)
     )
     return answer
 

@@ -38,4 +38,4 @@ def handle(ctx: BrokerContext, request: Request[m.InitializeShareGroupStateReque
         )
 
     topics = body.topics if body.group_id else []
-    return gather(body.group_id, topics, "initialize share group state", ask, show, respond)
+    return gather(ctx.pieces, body.group_id, topics, "initialize share group state", ask, show, respond)

@@ -60,7 +60,7 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetFetchRequest]) -> Any:
         else:
             _fetch_group(ctx, asked, answer, version, body.require_stable, filled)
 
-    return paced(range(left), fetch, later.now_or_later)
+    return paced(ctx.pieces, range(left), fetch, later.now_or_later)
 
 
 def _one_group(ctx: BrokerContext, body: m.OffsetFetchRequest, version: int) -> Any:

@@ -30,7 +30,7 @@ def handle(ctx: BrokerContext, request: Request[m.ReadShareGroupStateRequest]) -
             ]
         )
 
-    return answer(request.body, "read share group state", ask, _show, respond)
+    return answer(ctx.pieces, request.body, "read share group state", ask, _show, respond)
 
 
 def _show(partition: int, told: Answer) -> _Response.PartitionResult:

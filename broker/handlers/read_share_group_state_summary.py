@@ -33,7 +33,7 @@ def handle(ctx: BrokerContext, request: Request[m.ReadShareGroupStateSummaryRequ
             ]
         )
 
-    return answer(request.body, "read share group state summary", ask, _show, respond)
+    return answer(ctx.pieces, request.body, "read share group state summary", ask, _show, respond)
 
 
 def _show(partition: int, told: Answer) -> _Response.PartitionResult:

@@ -33,4 +33,4 @@ def handle(ctx: BrokerContext, request: Request[m.ShareGroupDescribeRequest]) ->
             group.authorized_operations = GROUP_OPERATIONS
         response.groups.append(group)
 
-    return paced(bounded(request.body.group_ids), tell, lambda: response)
+    return paced(ctx.pieces, bounded(request.body.group_ids), tell, lambda: response)

@@ -12,6 +12,7 @@ from typing import Any
 
 from broker.handlers.later import Later
 from broker.handlers.paced import paced
+from broker.net.pieces import Pieces
 from coordinator.share.manager import Done
 from coordinator.share.records import ShareKey
 from coordinator.share.shard import Answer
@@ -22,17 +23,20 @@ Show = Callable[[int, Answer], Any]
 """The result of one partition."""
 
 
-def answer(body: Any, doing: str, ask: Ask, show: Show, respond: Callable[[list[Any]], Any]) -> Any:
+def answer(
+    pieces: Pieces, body: Any, doing: str, ask: Ask, show: Show, respond: Callable[[list[Any]], Any]
+) -> Any:
     """The response, or a `Later` for it. `respond` makes it of (topic id, results) pairs.
 
     `doing` is how a failure of the coordinator itself is told: "Unable to {doing}: ...".
     """
     if not body.group_id or not body.topics or not all(topic.partitions for topic in body.topics):
         return respond([])
-    return gather(body.group_id, body.topics, doing, ask, show, respond)
+    return gather(pieces, body.group_id, body.topics, doing, ask, show, respond)
 
 
 def gather(
+    pieces: Pieces,
     group_id: str,
     topics: Sequence[Any],
     doing: str,
@@ -69,4 +73,4 @@ def gather(
         return later.now_or_later()
 
     partitions = [(topic.topic_id, each) for topic in topics for each in topic.partitions]
-    return paced(partitions, lambda each: start(*each), started)
+    return paced(pieces, partitions, lambda each: start(*each), started)

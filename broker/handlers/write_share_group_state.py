@@ -34,7 +34,7 @@ def handle(ctx: BrokerContext, request: Request[m.WriteShareGroupStateRequest]) 
             ]
         )
 
-    return answer(request.body, "write share group state", ask, _show, respond)
+    return answer(ctx.pieces, request.body, "write share group state", ask, _show, respond)
 
 
 def _write(asked: _Asked) -> StateWrite:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from protocol import messages as m
 from protocol.headers import encode_response_header
 from runtime.files import Buffer, FileRegion
+
+if TYPE_CHECKING:
+    from broker.net.connection import Connection
 
 
 class FramedAnswer:
@@ -21,3 +26,13 @@ def frame_answer(api_key: int, version: int, correlation_id: int, response: m.Me
     head = encode_response_header(api_key, version, correlation_id)
     body = response.encode(version)
     return (len(head) + len(body)).to_bytes(4, "big") + head + body
+
+
+def put_parts(connection: Connection, parts: list[Buffer | FileRegion]) -> None:
+    """Add an answer to those that leave next."""
+    connection.out += parts
+    for part in parts:
+        if type(part) is FileRegion:
+            connection.regions = True
+        else:
+            connection.held_bytes += len(part)  # type: ignore[arg-type]

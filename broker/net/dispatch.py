@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.handlers.later import Later
 from broker.handlers.request import Request
-from broker.net.answers import FramedAnswer, frame_answer
-from broker.net.big_bodies import BIG_BODY_BYTES, BigBodies
+from broker.net.answers import FramedAnswer, frame_answer, put_parts
+from broker.net.big_bodies import BIG_BODY_BYTES
 from broker.net.failures import failure_answer
 from broker.net.frame_size import GENERAL_BYTES_MAX, ONLY_PRODUCE
 from broker.net.hub import log
@@ -26,7 +26,6 @@ from protocol import messages as m
 from protocol.api_keys import ApiKey, api_name
 from protocol.errors import ErrorCode, MalformedMessage
 from protocol.headers import RequestHeader, decode_request_header
-from runtime.files import FileRegion
 
 if TYPE_CHECKING:
     from broker.context import BrokerContext
@@ -72,13 +71,12 @@ BUSY = _Busy()
 class Dispatcher:
     """One for a broker."""
 
-    __slots__ = ("_big_bodies", "_context", "_hot", "_table")
+    __slots__ = ("_context", "_hot", "_table")
 
     def __init__(
         self, context: BrokerContext, table: Mapping[ApiKey, Handler], hot: Mapping[ApiKey, HotHandler]
     ) -> None:
         self._context = context
-        self._big_bodies = BigBodies()
         self._table: dict[int, Handler] = {int(key): handler for key, handler in table.items()}
         self._hot: dict[int, HotHandler] = {int(key): handler for key, handler in hot.items()}
 
@@ -113,10 +111,10 @@ class Dispatcher:
                     return False
             handler = self._table[key]
             if end - body > BIG_BODY_BYTES:
-                if not self._big_bodies.enter(connection):
+                if not self._context.big_bodies.enter(connection):
                     return False
                 self._in_task(
-                    connection, header, self._decode_apart(connection, handler, header, bytes(buf[body:end]))
+                    connection, header, self._serve_apart(connection, handler, header, bytes(buf[body:end]))
                 )
                 return True
             request, _ = m.request_class(key).decode(version, buf, body, end)
@@ -213,43 +211,39 @@ class Dispatcher:
             return
         self._answer(connection, header, body, answer)
 
-    async def _decode_apart(
+    async def _serve_apart(
         self, connection: Connection, handler: Handler, header: RequestHeader, data: bytes
     ) -> None:
-        """Decode a big body in a thread; the interpreter's own switching keeps the loop alive meanwhile."""
-        decode = m.request_class(header.api_key).decode
-        try:
-            body, _ = await connection.hub.env.blocking.submit(decode, header.api_version, data)
-        except MalformedMessage as error:
-            client = f"{api_name(header.api_key)} v{header.api_version} from client {header.client_id!r}"
-            connection.close(f"{client} does not parse: {error}")
-            return
-        finally:
-            self._big_bodies.leave()
-        request = self._request(connection, header, body)
-        try:
-            response = handler.handle(self._context, request)
-            if isinstance(response, Later):
-                answered = connection.hub.loop.create_future()
-                response.then(answered.set_result)
-                response = await answered
-            elif inspect.iscoroutine(response):
-                response = await response
-        except Exception as error:
-            self._failed(connection, header, body, error)
-            return
-        self._answer(connection, header, body, response)
+        """Serve a big body, which has entered the gate. It is decoded, and its answer encoded, in a thread;
+        the interpreter's own switching keeps the loop alive meanwhile.
+        """
+        with self._context.big_bodies.inside() as leave:
+            decode = m.request_class(header.api_key).decode
+            try:
+                body, _ = await connection.hub.env.blocking.submit(decode, header.api_version, data)
+            except MalformedMessage as error:
+                client = f"{api_name(header.api_key)} v{header.api_version} from client {header.client_id!r}"
+                connection.close(f"{client} does not parse: {error}")
+                return
+            try:
+                response = handler.handle(self._context, self._request(connection, header, body))
+                if isinstance(response, Later):
+                    leave()  # it may take long
+                    response = await response.response()
+                elif inspect.iscoroutine(response):
+                    response = await response
+                if not connection.closed and not isinstance(response, FramedAnswer):
+                    response = await connection.hub.env.blocking.submit(_framed, header, response)
+            except Exception as error:
+                self._failed(connection, header, body, error)
+                return
+            self._answer(connection, header, body, response)
 
     def _answer(self, connection: Connection, header: RequestHeader, body: Any, response: Any) -> None:
         if connection.closed:
             return
         if isinstance(response, FramedAnswer):
-            for part in response.parts:
-                if isinstance(part, FileRegion):
-                    connection.regions = True
-                else:
-                    connection.held_bytes += len(part)
-            connection.out += response.parts
+            put_parts(connection, response.parts)
             return
         try:
             answer = frame_answer(header.api_key, header.api_version, header.correlation_id, response)
@@ -301,3 +295,7 @@ class Dispatcher:
         length = int.from_bytes(buf[at + 12 : min(end, at + 14)], "big", signed=True)
         client = bytes(buf[at + 14 : min(end, at + 14 + max(length, 0), at + 14 + 100)])
         return f"{api_name(key)} v{version} from client {client.decode('utf-8', 'replace')!r}"
+
+
+def _framed(header: RequestHeader, response: Any) -> FramedAnswer:
+    return FramedAnswer([frame_answer(header.api_key, header.api_version, header.correlation_id, response)])

@@ -245,11 +245,18 @@ class Sessions(RuleBasedStateMachine):
         entries = [self.wanted(index) for index in self.offsets]
         params = FetchParams(10, 0, 1, 250)
         self.walker.ask(entries, ())
-        context = self.sessions.open(params, 0, 0, entries, (), 0)
-        error, self.session_id, rows = context.respond(context.read(), 0)
+        context = self.context(params, 0, 0, entries, ())
+        error, self.session_id, rows = self.answer(context)
         self.epoch = 1
         assert error == ErrorCode.NONE
         assert shown(rows) == shown(self.walker.answer(params, everything=True))
+
+    def context(self, params, session_id, epoch, entries, gone):
+        return self.sessions.open(params, session_id, epoch, entries, gone, 0)
+
+    def answer(self, context):
+        context.read()  # a request that waited has read before
+        return context.respond(context.read(), 0)
 
     def wanted(self, index, max_bytes=1000):
         return Wanted("t", bytes(16), index, self.offsets[index], max_bytes)
@@ -333,10 +340,9 @@ class Sessions(RuleBasedStateMachine):
 
     def ask(self, entries, gone, most):
         params = FetchParams(10, 0, 1, most)
-        context = self.sessions.open(params, self.session_id, self.epoch, entries, gone, 0)
+        context = self.context(params, self.session_id, self.epoch, entries, gone)
         self.walker.ask(entries, gone)
-        context.read()  # a request that waited has read before
-        error, self.session_id, rows = context.respond(context.read(), 0)
+        error, self.session_id, rows = self.answer(context)
         self.epoch += 1
         assert error == ErrorCode.NONE
         if not self.offsets:
@@ -366,7 +372,6 @@ class Sessions(RuleBasedStateMachine):
                 assert watch in session.news
 
 
-Sessions.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=40, deadline=None, derandomize=True
-)
+SETTINGS = settings(max_examples=25, stateful_step_count=40, deadline=None, derandomize=True)
+Sessions.TestCase.settings = SETTINGS
 TestSessions = Sessions.TestCase

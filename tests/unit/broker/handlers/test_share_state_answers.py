@@ -8,6 +8,7 @@ import pytest
 
 from broker.handlers.later import Later
 from broker.handlers.share_state_answers import answer
+from broker.net.pieces import Pieces
 from coordinator.share.manager import Done
 from coordinator.share.records import ShareKey
 from coordinator.share.shard import Answer
@@ -34,7 +35,7 @@ class Asked:
         self.open[key] = done
 
     def run(self, request: Request) -> Any:
-        return answer(request, "do it", self.ask, lambda *shown: shown, lambda results: results)
+        return answer(Pieces(), request, "do it", self.ask, lambda *shown: shown, lambda results: results)
 
 
 def test_the_answer_leaves_when_all_partitions_have_one() -> None:
