@@ -8,28 +8,42 @@ Threads read and sync files while the loop opens others. A user of a descriptor 
 its file first and reads the number afterwards, and the sweep takes the number away first and looks for
 pins afterwards: whoever comes second sees the other. Lists serve as pin counters because append and pop
 are atomic.
+
+Invariants: no descriptor is closed or reused while somebody has a pin on its file. At most `limit` files are
+open, and one for each pin beyond that: a pin lasts as long as one call, but for those of answers that wait
+for a slow peer (`hold`), of which there are half the limit at most before they have to do without. Where the
+process runs out of descriptors all the same, because sockets took more than their share, files that nobody
+uses are closed and the call is tried again.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _KEPT_FOR_OTHERS = 256  # sockets of a small broker, pipes, database, libraries
 _WANTED = 100_000
+_GIVEN_UP = 8  # one of so many open files is closed when the process has no descriptor left
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE)
 
 
 class CachedFile:
     """The descriptor of one file, which the cache may close between two uses."""
 
-    __slots__ = ("_cache", "_closed", "_fd", "_pins", "_used", "path")
+    __slots__ = ("_cache", "_closed", "_fd", "_holds", "_pins", "_used", "path")
 
     def __init__(self, cache: DescriptorCache, path: str, fd: int) -> None:
         self.path = path
         self._cache = cache
         self._fd = fd
         self._pins: list[None] = []
+        self._holds = 0  # pins of answers on their way, counted on the event loop's thread
         self._used = True
         self._closed = False
 
@@ -50,6 +64,21 @@ class CachedFile:
         if self._closed:
             self._cache.drop(self)
 
+    def hold(self, force: bool = False) -> bool:
+        if not self._holds:
+            if self._cache.held_count >= self._cache.held_max and not force:
+                return False
+            self.acquire_fd()
+            self._cache.held_count += 1
+        self._holds += 1
+        return True
+
+    def let_go(self) -> None:
+        self._holds -= 1
+        if not self._holds:
+            self._cache.held_count -= 1
+            self.release_fd()
+
     def close(self) -> None:
         self._closed = True
         self._cache.drop(self)
@@ -60,6 +89,8 @@ class DescriptorCache:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.held_max = limit // 2
+        self.held_count = 0  # files that answers on their way hold open
         self.can_probe = True  # until a file system refuses to tell what is cached
         self._open: dict[CachedFile, None] = {}  # in the order in which the sweep visits them
         self._lock = threading.Lock()
@@ -67,6 +98,18 @@ class DescriptorCache:
     @property
     def open_count(self) -> int:
         return len(self._open)
+
+    def with_room(self, open_it: Callable[[], T]) -> T:
+        """What `open_it` gives; it is called again, after files were closed, if no descriptor was left."""
+        try:
+            return open_it()
+        except OSError as error:
+            if error.errno not in _EXHAUSTED:
+                raise
+            with self._lock:
+                if not self._make_room():
+                    raise
+        return open_it()
 
     def add(self, file: CachedFile) -> None:
         """Take over a file that was just opened."""
@@ -80,7 +123,12 @@ class DescriptorCache:
             if file._fd < 0:
                 if file._closed:
                     raise ValueError(f"{file.path} is closed")
-                file._fd = open_file(file.path)
+                try:
+                    file._fd = open_file(file.path)
+                except OSError as error:
+                    if error.errno not in _EXHAUSTED or not self._make_room():
+                        raise
+                    file._fd = open_file(file.path)
                 self._open[file] = None
                 self._sweep()
             return file._fd
@@ -100,8 +148,16 @@ class DescriptorCache:
                 os.close(fd)
 
     def _sweep(self) -> None:
-        chances = 2 * len(self._open)
-        while len(self._open) > self.limit and chances > 0:
+        if len(self._open) > self.limit:
+            self._close_some(len(self._open) - self.limit)
+
+    def _make_room(self) -> int:
+        return self._close_some(len(self._open) // _GIVEN_UP + 1)
+
+    def _close_some(self, wanted: int) -> int:
+        """Close so many of the least used files, fewer if the others are pinned; how many were closed."""
+        closed, chances = 0, 2 * len(self._open)
+        while closed < wanted and chances > 0:
             chances -= 1
             file = next(iter(self._open))
             del self._open[file]
@@ -115,6 +171,8 @@ class DescriptorCache:
                 self._open[file] = None
             else:
                 os.close(fd)
+                closed += 1
+        return closed
 
 
 def open_file(path: str, create: bool = False) -> int:

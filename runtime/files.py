@@ -75,6 +75,15 @@ class FileHandle(Protocol):
     def release_fd(self) -> None:
         """Give back what `acquire_fd` gave, once for each call."""
 
+    def hold(self, force: bool = False) -> bool:
+        """Keep the file open for an answer that may take long to leave, on the event loop's thread.
+
+        False, and nothing is kept, while too many files are held like this; `force` does it all the same.
+        """
+
+    def let_go(self) -> None:
+        """Give back what `hold` kept, once for each call that returned True."""
+
 
 class FileLock(Protocol):
     """A lock that other processes see."""
@@ -139,7 +148,7 @@ class FileSystem(Protocol):
 class FileRegion:
     """A part of a file that goes to a socket without passing through the process.
 
-    Whoever queues a region acquires its descriptor, so that it outlives eviction and removal of the file.
+    Whoever queues a region holds its file, so that it outlives eviction and removal.
     """
 
     handle: FileHandle

@@ -156,7 +156,7 @@ class OsFileSystem:
         self._lock = threading.Lock()
 
     def open(self, path: str, create: bool = False) -> OsFileHandle:
-        fd = open_file(path, create)
+        fd = self.descriptors.with_room(lambda: open_file(path, create))
         try:
             handle = OsFileHandle(self.descriptors, path, fd)
         except OSError:
@@ -172,7 +172,7 @@ class OsFileSystem:
         return os.path.isdir(path)
 
     def list_dir(self, path: str) -> list[str]:
-        return sorted(os.listdir(path))
+        return sorted(self.descriptors.with_room(lambda: os.listdir(path)))
 
     def make_dirs(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
@@ -191,12 +191,13 @@ class OsFileSystem:
                 shutil.rmtree(path)
 
     def read_bytes(self, path: str) -> bytes:
-        with open(path, "rb") as file:
-            return file.read()
+        with self.descriptors.with_room(lambda: open(path, "rb", buffering=0)) as file:
+            return file.readall()
 
     def write_atomic(self, path: str, data: Buffer) -> None:
         temporary = f"{path}.tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+        fd = self.descriptors.with_room(lambda: os.open(temporary, flags, 0o644))
         try:
             if data:
                 positional.write_all(fd, (data,), 0)
@@ -209,7 +210,7 @@ class OsFileSystem:
     def sync_dir(self, path: str) -> None:
         if sys.platform == "win32":
             return  # a directory cannot be opened there; the journal orders renames
-        fd = os.open(path, os.O_RDONLY)
+        fd = self.descriptors.with_room(lambda: os.open(path, os.O_RDONLY))
         try:
             os.fsync(fd)
         finally:

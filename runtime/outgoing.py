@@ -10,7 +10,8 @@ before has left.
 Invariants:
 - Bytes and regions leave in the order in which they were handed over. While something waits in the queue,
   nothing passes it.
-- A queued region holds its descriptor, so that it survives eviction and removal of its file.
+- A queued region holds its file, so that it survives eviction and removal. Only while very many are held,
+  one more is opened no sooner than it is its turn: if the file is gone by then, so is the connection.
 - The writer on the dup is removed before the dup is closed: uvloop files its handle under the number,
   which the next connection gets.
 - A region that is not in the page cache is read into it by a thread before the loop sends it.
@@ -39,6 +40,26 @@ WARM_BYTES = 4 << 20  # cold bytes a thread brings into the page cache at a time
 
 _PEER_GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ETIMEDOUT, errno.EBADF)
 _log = logging.getLogger(__name__)
+
+
+class _Leaving(FileRegion):
+    """A region in the queue: it shrinks as it leaves. `held`: its file is."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, region: FileRegion) -> None:
+        super().__init__(region.handle, region.position, region.length)
+        self.held = region.handle.hold()
+
+    def take_up(self) -> None:
+        """It is the region's turn. Raises OSError, ValueError where the file is gone."""
+        if not self.held:
+            self.held = self.handle.hold(force=True)
+
+    def let_go(self) -> None:
+        if self.held:
+            self.held = False
+            self.handle.let_go()
 
 
 class Outgoing:
@@ -84,7 +105,7 @@ class Outgoing:
         self._loop = loop
         self._blocking = blocking
         self._sendfile = sendfile and can_sendfile(transport, loop)
-        self._queue: deque[Part] | None = None  # made when needed: an empty one takes 760 bytes
+        self._queue: deque[Buffer | _Leaving] | None = None  # made when needed: an empty one takes 760 bytes
         self._queued_bytes = 0
         self._warm_bytes = 0  # at the head of the queue, found in the page cache and not sent yet
         self._dup = -1
@@ -155,8 +176,8 @@ class Outgoing:
         queue, self._queue = self._queue, None
         self._queued_bytes = 0
         for part in queue or ():
-            if isinstance(part, FileRegion):
-                part.handle.release_fd()
+            if isinstance(part, _Leaving):
+                part.let_go()
 
     def _enqueue(self, parts: Iterable[Part]) -> None:
         queue = self._queue
@@ -165,15 +186,13 @@ class Outgoing:
         for part in parts:
             if isinstance(part, FileRegion):
                 try:
-                    part.handle.acquire_fd()
-                except OSError as error:
+                    queue.append(_Leaving(part))
+                except (OSError, ValueError) as error:
                     self._fail(part, error)
                     return
-                # the caller's region stays as it is; this one shrinks as it leaves
-                part = FileRegion(part.handle, part.position, part.length)
             else:
                 self._queued_bytes += len(part)
-            queue.append(part)
+                queue.append(part)
 
     def _advance(self) -> None:
         """Send as much of the queue as goes without waiting."""
@@ -187,21 +206,31 @@ class Outgoing:
                     self._transport.close()
                 return
             part = queue[0]
-            if not isinstance(part, FileRegion):
+            if not isinstance(part, _Leaving):
                 self._write_queued(queue)
             elif part.length == 0:
                 queue.popleft()
                 self._warm_bytes = 0
-                part.handle.release_fd()
+                part.let_go()
+            elif not part.held and not self._take_up(part):
+                return
             elif budget <= 0:
                 self._waiting = True
                 self._loop.call_soon(self._go_on)
             elif self._warm(part):
                 budget -= self._send_some(part, min(part.length, budget))
 
-    def _write_queued(self, queue: deque[Part]) -> None:
+    def _take_up(self, region: _Leaving) -> bool:
+        try:
+            region.take_up()
+        except (OSError, ValueError) as error:
+            self._fail(region, error)
+            return False
+        return True
+
+    def _write_queued(self, queue: deque[Buffer | _Leaving]) -> None:
         data: list[Part] = []
-        while queue and not isinstance(queue[0], FileRegion):
+        while queue and not isinstance(queue[0], _Leaving):
             data.append(queue.popleft())
         joined = _joined(data)
         self._queued_bytes -= len(joined)
@@ -210,8 +239,8 @@ class Outgoing:
     def _send_some(self, region: FileRegion, limit: int) -> int:
         try:
             if self._sendfile and (fd := _descriptor(region)) >= 0:
-                if self._dup < 0:
-                    self._dup = os.dup(self._transport.get_extra_info("socket").fileno())
+                if self._dup < 0 and not self._duplicate():
+                    return 0
                 sent = os.sendfile(self._dup, fd, region.position, limit)
             else:
                 piece = region.handle.read_at(region.position, min(limit, PIECE_BYTES))
@@ -231,6 +260,17 @@ class Outgoing:
         region.length -= sent
         self._warm_bytes -= sent
         return sent
+
+    def _duplicate(self) -> bool:
+        """Make the descriptor that sendfile writes to; False where there is none left: then without."""
+        try:
+            self._dup = os.dup(self._transport.get_extra_info("socket").fileno())
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            self._sendfile = False
+            return False
+        return True
 
     def _warm(self, region: FileRegion) -> bool:
         """Whether the region's next bytes can be sent at once; if not, a thread is reading them."""
@@ -287,9 +327,9 @@ class Outgoing:
         if self.on_drained is not None and not self._closed:
             self.on_drained()
 
-    def _fail(self, region: FileRegion, error: OSError) -> None:
+    def _fail(self, region: FileRegion, error: OSError | ValueError) -> None:
         """The peer was promised bytes that cannot come: only an end of the connection tells it so."""
-        if error.errno not in _PEER_GONE:
+        if not isinstance(error, OSError) or error.errno not in _PEER_GONE:
             _log.error("Sending from %s at %d failed: %s", region.handle.path, region.position, error)
         self._waiting = True  # nothing more is sent until `connection_lost` comes
         self._transport.abort()

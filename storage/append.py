@@ -124,7 +124,7 @@ def fail(log: PartitionLog, error: OSError, doing: str) -> NoReturn:
     full = is_full(error) and not log.directory.offline
     if not full:
         log.directory.fail(error)
-    what = "no space is left" if full else "the log directory is offline"
+    what = "there is no room" if full else "the log directory is offline"
     raise StorageFailed(f"{doing} of {log.name} failed: {error}; {what}", offline=not full) from error
 
 

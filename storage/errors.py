@@ -36,7 +36,7 @@ class OffsetOutOfRange(StorageError):
 class StorageFailed(StorageError):
     """An operation on the disk failed (error 56).
 
-    `offline` False: there was no space; the file was cut back and the log takes appends again when there is.
+    `offline` False: there was no room; the file was cut back and the log takes appends again when there is.
     `offline` True: the whole log directory is out of service until the broker restarts.
     """
 
@@ -68,5 +68,7 @@ class InconsistentDirectory(Exception):
 
 
 def is_full(error: OSError) -> bool:
-    """Whether the disk, or the user's share of it, is full: a failure that passes."""
-    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    """Whether there is no room now: the disk, or the user's share of it, is full, or the process has no
+    descriptor left. Such a failure passes.
+    """
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)

@@ -210,3 +210,19 @@ def test_errors_carry_the_systems_number(disk):
     with pytest.raises(FileNotFoundError) as refused:
         files.read_bytes(f"{home}/nothing")
     assert refused.value.errno == errno.ENOENT
+
+
+def test_a_file_that_is_held_for_an_answer_survives_its_removal(disk):
+    files, home = disk
+    handle = files.open(f"{home}/a", create=True)
+    handle.append([b"bytes"])
+    assert handle.hold()
+    assert handle.hold()
+    for i in range(10):
+        files.open(f"{home}/{i}", create=True)
+    files.remove(f"{home}/a")
+    assert handle.read_at(0, 5) == b"bytes"
+    handle.let_go()
+    assert handle.read_at(0, 5) == b"bytes"
+    handle.let_go()
+    handle.close()

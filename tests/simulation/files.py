@@ -118,6 +118,12 @@ class SimFileHandle:
     def release_fd(self) -> None:
         return None
 
+    def hold(self, force: bool = False) -> bool:
+        return True
+
+    def let_go(self) -> None:
+        return None
+
     def _check(self) -> None:
         if self._closed:
             raise ValueError(f"{self.path} is closed")

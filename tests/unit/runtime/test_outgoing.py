@@ -277,13 +277,74 @@ def test_a_long_region_leaves_other_connections_their_turn(loop, files, tmp_path
     run_on(loop, main())
 
 
+@pytest.mark.parametrize("sendfile", ROUTES)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_more_regions_than_may_be_held_leave_all_the_same(loop, sendfile, files, tmp_path):
+    async def main():
+        side, client = await pair(sendfile)
+        made = [make_file(files, tmp_path / str(i), 100_000, i) for i in range(30)]
+        side.outgoing.send([FileRegion(handle, 0, 100_000) for handle, _ in made])
+        cache = files.descriptors
+        assert side.outgoing.busy
+        assert cache.held_count <= cache.held_max
+        assert cache.open_count <= cache.limit
+        wanted = b"".join(data for _, data in made)
+        assert await read_exactly(client, len(wanted), lambda: asyncio.sleep(0)) == wanted
+        assert (cache.held_count, [handle._pins for handle, _ in made]) == (0, [[]] * 30)
+        client.close()
+        await side.lost
+
+    run_on(loop, main())
+
+
+@pytest.mark.parametrize("gone", [0, 29])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_held_file_may_be_removed_and_one_that_is_not_held_ends_the_connection(
+    loop, gone, files, tmp_path, caplog
+):
+    async def main():
+        side, client = await pair()
+        made = [make_file(files, tmp_path / str(i), 100_000, i) for i in range(30)]
+        side.outgoing.send([FileRegion(handle, 0, 100_000) for handle, _ in made])
+        os.remove(tmp_path / str(gone))
+        made[gone][0].close()
+        wanted = b"".join(data for _, data in made)
+        got = await read_exactly(client, len(wanted), lambda: asyncio.sleep(0))
+        assert got == wanted[: len(got)]
+        assert (len(got) < len(wanted)) == bool(gone)
+        client.close()
+        await side.lost
+        assert files.descriptors.held_count == 0
+
+    run_on(loop, main())
+    assert ("is closed" in caplog.text) == bool(gone)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_without_a_descriptor_for_sendfile_a_region_is_read_and_written(loop, files, tmp_path, monkeypatch):
+    def none_left(fd):
+        raise OSError(errno.EMFILE, "too many open files")
+
+    async def main():
+        side, client = await pair()
+        handle, data = make_file(files, tmp_path / "a", 700_000)
+        monkeypatch.setattr(os, "dup", none_left)
+        side.outgoing.send([b"h", FileRegion(handle, 0, len(data)), b"t"])
+        assert await read_exactly(client, len(data) + 2) == b"h" + data + b"t"
+        client.close()
+        await side.lost
+        assert handle._pins == []
+
+    run_on(loop, main())
+
+
 class ColdOnce:
     """A handle whose bytes are not in the page cache until somebody warms them."""
 
     def __init__(self, handle, error=None):
         self.handle, self.error, self.warmed, self.cold = handle, error, [], True
         self.path, self.acquire_fd, self.release_fd = handle.path, handle.acquire_fd, handle.release_fd
-        self.read_at = handle.read_at
+        self.read_at, self.hold, self.let_go = handle.read_at, handle.hold, handle.let_go
 
     def is_cached(self, position, length):
         return not self.cold
