@@ -480,7 +480,8 @@ class Connection(asyncio.BufferedProtocol):
         if self.in_turn:
             self.hub.turn.flush()
         if self.unanswered:
-            del self.out[self.out.index(OPEN) :]
+            # Nobody notes which answers are held back: where any is, none leaves.
+            del self.out[0 if self.out.count(OPEN) < self.unanswered else self.out.index(OPEN) :]
             self.unanswered = 0
         self.flush()
         self.closed = True

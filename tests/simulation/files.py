@@ -10,11 +10,13 @@ Faults are armed by `fail_next(operation, errno, path_part)` or drawn by `draw`;
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from runtime.files import Buffer, FileLockHeld
 
@@ -188,6 +190,16 @@ class SimFileSystem:
             after._names[path] = SimFile(image, bytearray(image), file.mtime_ms)
         after._durable_names = dict(after._names)
         after._durable_dirs = dict(after._dirs)
+        return after
+
+    def next_process(self) -> Self:
+        """The same disk for another process, after a kill -9: what was written is there, synced or not.
+
+        The process before has lost it, with its locks and what was armed for it.
+        """
+        after = copy.copy(self)
+        after._armed, after._locked = [], set()
+        self._dead = True
         return after
 
     # the port

@@ -88,11 +88,13 @@ class PowerFileSystem(SimFileSystem):
         super().__init__(now_ms)
         self.operations = 0
         self.cut_at = -1
+        self.on_cut: Callable[[], None] = lambda: None
         self._pending: dict[str, list[Change]] = {}
 
     def fault(self, operation: str, path: str) -> Fault | None:
         if operation in CHANGING:
             if 0 <= self.cut_at <= self.operations:
+                self.on_cut()
                 raise PowerCut
             self.operations += 1
         return super().fault(operation, path)
@@ -104,7 +106,9 @@ class PowerFileSystem(SimFileSystem):
             changes = self._pending[directory]
             for change in changes[: fate.names(directory, len(changes))]:
                 change(names, dirs)
+        self._dead = True
         after = PowerFileSystem(self.now_ms)
+        after.capacity_bytes = self.capacity_bytes
         after._dirs = dirs
         for path, file in sorted(names.items()):
             if posixpath.dirname(path) in dirs:

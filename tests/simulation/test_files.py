@@ -72,3 +72,19 @@ def test_armed_fault_meets_one_operation_on_the_path(files):
     assert b.size() == 2
     b.append([b"on"])
     assert b.read_at(0, 9) == b"haon"
+
+
+def test_a_killed_process_leaves_its_page_cache_behind_which_a_power_cut_still_takes(files):
+    handle = files.open("/d/a", create=True)
+    handle.append([b"synced"])
+    handle.sync()
+    files.sync_dir("/d")
+    handle.append([b"-not"])
+    lock = files.lock("/d/.lock")
+    after = files.next_process()
+    assert after.read_bytes("/d/a") == b"synced-not"
+    after.lock("/d/.lock")
+    lock.release()
+    with pytest.raises(OSError, match="down"):
+        handle.append([b"x"])
+    assert after.crash().read_bytes("/d/a") == b"synced"

@@ -362,6 +362,17 @@ def test_a_connection_that_is_shut_sends_what_came_before_the_first_open_answer(
     assert client.answers() == []
 
 
+def test_a_connection_that_is_shut_sends_nothing_while_records_are_synced(broker, client):
+    (one,) = expecting(client, 1)
+    client.connection.answer(one, answer(1))
+    client.connection.hold()
+    client.connection.shut()
+    client.connection.release()
+    broker.run()
+    assert client.answers() == []
+    assert client.transport.closed
+
+
 def test_a_lost_connection_waits_for_no_answer(broker, client):
     (one,) = expecting(client, 1)
     broker.end_turn()

@@ -1,0 +1,204 @@
+"""The faults of a run: which, when and for how long, drawn from the seed; and their end.
+
+A broker that is down is started again a drawn time later, by whatever ended it. Power losses tell the history
+which partitions may have lost records: those that do not sync each append.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+
+from tests.simulation.files import Fault
+from tests.simulation.history import History, TopicPartition
+from tests.simulation.machine import BrokerMachine
+from tests.simulation.power import Kept, Lost, Torn
+from tests.simulation.wire import Wire
+from tests.simulation.world import MS_US, World
+
+BETWEEN_US = (100 * MS_US, 1_500 * MS_US)
+DOWN_US = (5 * MS_US, 700 * MS_US)
+LASTING_US = (50 * MS_US, 1_200 * MS_US)
+
+
+class Faults:
+    """See the module."""
+
+    def __init__(self, world: World, wire: Wire, machines: Sequence[BrokerMachine], history: History) -> None:
+        self._world, self._wire, self._machines, self._history = world, wire, list(machines), history
+        self._chance = world.chance("faults")
+        self._until_us = 0
+        self.promised_on_disk: Callable[[TopicPartition], bool] = lambda partition: False
+        kinds = (
+            self._kill,
+            self._power,
+            self._power_in_a_write,
+            self._pause,
+            self._reset,
+            self._cut,
+            self._full_disk,
+            self._failing_disk,
+            self._slow_disk,
+            self._stop,
+            self._clock_jump,
+        )
+        self._kinds = self._chance.sample(kinds, self._chance.randint(2, len(kinds)))
+
+    def begin(self, until_us: int) -> None:
+        """Draw faults from now on."""
+        self._until_us = until_us
+        self._next()
+
+    def _next(self) -> None:
+        at_us = self._world.now_us + self._chance.randint(*BETWEEN_US)
+        if at_us < self._until_us:
+            self._world.at(at_us, self._one)
+        else:
+            self._world.at(self._until_us, self._mend)
+
+    def _one(self) -> None:
+        machine = self._chance.choice(self._machines)
+        if machine.process is not None and not machine.process.loop.dead:
+            self._chance.choice(self._kinds)(machine)
+        self._next()
+
+    def _mend(self) -> None:
+        self._wire.heal_all()
+        for machine in self._machines:
+            machine.disk.capacity_bytes = 1 << 40
+            machine.clock_offset_ms = max(machine.clock_offset_ms, 0)
+            if machine.process is not None:
+                machine.process.env.blocking.slowness = 1
+
+    def _mark(self, machine: BrokerMachine, name: str) -> None:
+        self._world.trace.mark(name)
+        machine.note(f"fault: {name}")
+
+    def _start_later(self, machine: BrokerMachine) -> None:
+        self._world.after(self._chance.randint(*DOWN_US), self._start, machine)
+
+    def _start(self, machine: BrokerMachine) -> None:
+        if machine.process is None:
+            machine.start()
+
+    def ended(self, machine: BrokerMachine, why: str) -> None:
+        """A broker's process came to its end without being killed."""
+        self._start_later(machine)
+
+    # -- the kinds
+
+    def _kill(self, machine: BrokerMachine) -> None:
+        self._mark(machine, "kill")
+        machine.kill()
+        self._start_later(machine)
+
+    def _power(self, machine: BrokerMachine) -> None:
+        self._mark(machine, "power")
+        self._lose_power(machine)
+
+    def _lose_power(self, machine: BrokerMachine) -> None:
+        fate = self._chance.choice((Lost(), Kept(), Torn(self._chance.randint(0, 1 << 30))))
+        machine.lose_power(fate)
+        for partition in list(self._history.partitions):
+            if not self.promised_on_disk(partition):
+                self._history.forgive(partition)
+        self._start_later(machine)
+
+    def _power_in_a_write(self, machine: BrokerMachine) -> None:
+        """The power goes at one of the next changes of the disk, in the middle of what the broker does."""
+        disk, process = machine.disk, machine.process
+        assert process is not None
+
+        def cut() -> None:
+            if not process.loop.dead:
+                process.loop.die()
+                self._world.after(0, gone)
+
+        def gone() -> None:
+            if machine.process is process:
+                self._mark(machine, "power in a write")
+                self._lose_power(machine)
+
+        disk.on_cut = cut
+        disk.cut_at = disk.operations + self._chance.randint(0, 30)
+
+    def _pause(self, machine: BrokerMachine) -> None:
+        self._mark(machine, "pause")
+        process = machine.process
+        machine.pause()
+
+        def resume() -> None:
+            if machine.process is process:
+                machine.resume()
+
+        self._world.after(self._chance.randint(*LASTING_US), resume)
+
+    def _stop(self, machine: BrokerMachine) -> None:
+        if machine.serving:
+            self._mark(machine, "stop")
+            machine.stop()
+
+    def _reset(self, machine: BrokerMachine) -> None:
+        sockets = [socket for socket in machine.kernel.sockets if socket.out is not None]
+        for socket in self._chance.sample(sockets, min(len(sockets), self._chance.randint(1, 3))):
+            self._mark(machine, "reset")
+            self._wire.reset(socket)
+
+    def _cut(self, machine: BrokerMachine) -> None:
+        others = sorted(name for name in self._wire.kernels if name != machine.name)
+        other = self._chance.choice(others)
+        ways = self._chance.choice(
+            ([(machine.name, other)], [(other, machine.name)], [(machine.name, other), (other, machine.name)])
+        )
+        self._mark(machine, f"cut {len(ways)}")
+
+        def heal() -> None:
+            for way in ways:
+                self._wire.heal(*way)
+
+        for way in ways:
+            self._wire.cut(*way)
+        self._world.after(self._chance.randint(*LASTING_US), heal)
+
+    def _full_disk(self, machine: BrokerMachine) -> None:
+        self._mark(machine, "full disk")
+        disk = machine.disk
+        disk.capacity_bytes = disk.used_bytes() + self._chance.randint(0, 3_000)
+
+        def roomy() -> None:
+            machine.disk.capacity_bytes = 1 << 40
+
+        self._world.after(self._chance.randint(*LASTING_US), roomy)
+
+    def _failing_disk(self, machine: BrokerMachine) -> None:
+        """One operation fails with EIO: the log directory goes offline, and with it the broker."""
+        self._mark(machine, "failing disk")
+        machine.disk.draw = _once(self._chance.choice(("append", "sync", "open", "rename", "read_at")))
+
+    def _slow_disk(self, machine: BrokerMachine) -> None:
+        self._mark(machine, "slow disk")
+        process = machine.process
+        assert process is not None
+        process.env.blocking.slowness = self._chance.choice((5, 30))
+
+        def fast() -> None:
+            process.env.blocking.slowness = 1
+
+        self._world.after(self._chance.randint(*LASTING_US), fast)
+
+    def _clock_jump(self, machine: BrokerMachine) -> None:
+        self._mark(machine, "clock jump")
+        machine.clock_offset_ms += self._chance.choice((-5_000, -200, 300, 20_000))
+
+
+def _once(operation: str) -> Callable[[str, str], Fault | None]:
+    met = False
+
+    def draw(kind: str, path: str) -> Fault | None:
+        nonlocal met
+        if met or kind != operation:
+            return None
+        met = True
+        return Fault(operation, errno.EIO, path)
+
+    return draw
