@@ -15,11 +15,14 @@ import pytest
 from tests.support.kafka_process import KafkaProcess
 from tests.support.machine import TOOLS, may_do_without
 from tests.support.ottla_process import OttlaProcess
+from tests.support.zookeeper_process import ZookeeperProcess
 
 TESTS = Path(__file__).parent
 
 # Folders whose fixtures are dear and must be made once: all their tests run on one worker, whichever it is.
 HAVE_A_WORKER = ("clients", "packaging", "spark", "tools")
+
+ZOOKEEPER = "zookeeper"  # fixture, mark and group
 
 JAVA_FIXTURES = ("apache_kafka", "either_broker", "apache_kafka_3", "either_old_broker")
 
@@ -31,8 +34,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = getattr(item, "fixturenames", ())
         if any(name in fixtures for name in JAVA_FIXTURES):
             item.add_marker(pytest.mark.kafka)
+        if ZOOKEEPER in fixtures:
+            item.add_marker(pytest.mark.zookeeper)
         folder = item.path.relative_to(TESTS).parts[0]
-        kinds = (kind for kind in ("spark", "kafka") if item.get_closest_marker(kind))
+        kinds = (kind for kind in ("spark", "kafka", ZOOKEEPER) if item.get_closest_marker(kind))
         group = folder if folder in HAVE_A_WORKER else next(kinds, None)
         if group is not None and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(group))
@@ -61,6 +66,13 @@ def apache_kafka_3() -> Iterator[KafkaProcess]:
     """A real Apache Kafka 3.9.2, shared: use topics of your own."""
     with KafkaProcess(version="3.9.2") as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZookeeperProcess]:
+    """A real ZooKeeper, shared: use a chroot of your own, and let it run when you are done."""
+    with ZookeeperProcess() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -6,14 +6,17 @@ one tree through several sessions and end them one by one.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from replication.metadata.notify import Event, Listeners, events_of
 from replication.metadata.store import (
     ANY_VERSION,
+    NO_SESSION,
     BadVersion,
     Cancel,
     Check,
+    ConnectionLost,
     Create,
     Delete,
     Node,
@@ -21,6 +24,7 @@ from replication.metadata.store import (
     NoNode,
     NotEmpty,
     Operation,
+    ParentEphemeral,
     Put,
     SessionEvent,
     SessionExpired,
@@ -38,11 +42,23 @@ class MemoryTree:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {"/": Node(b"", 0, 0)}
         self.children: dict[str, dict[str, None]] = {"/": {}}
-        self.owners: dict[str, MemoryStore] = {}
-        self.sessions: dict[MemoryStore, None] = {}
+        self.stores: dict[MemoryStore, None] = {}
         self._transaction_id = 0
+        self._session_id = NO_SESSION
+        self._sequences: dict[str, int] = {}
 
-    def apply(self, operations: Sequence[Operation], owner: MemoryStore) -> list[int]:
+    def begin_session(self) -> int:
+        """The id of a new session."""
+        self._session_id += 1
+        return self._session_id
+
+    def next_in_sequence(self, parent: str) -> int:
+        """A number that no sequential node below `parent` has had."""
+        number = self._sequences.get(parent, 0)
+        self._sequences[parent] = number + 1
+        return number
+
+    def apply(self, operations: Sequence[Operation], session_id: int) -> list[int]:
         """All or nothing: what was done is undone in reverse order when an operation is refused."""
         self._transaction_id += 1
         undo: list[Callable[[], None]] = []
@@ -50,7 +66,7 @@ class MemoryTree:
         try:
             for index, operation in enumerate(operations):
                 try:
-                    results.append(self._one(operation, owner, undo))
+                    results.append(self._one(operation, session_id, undo))
                 except StoreError as error:
                     error.operation_index = index
                     raise
@@ -61,18 +77,16 @@ class MemoryTree:
         return results
 
     def tell(self, events: Sequence[Event]) -> None:
-        for session in list(self.sessions):
-            session.listeners.tell(events)
+        for store in list(self.stores):
+            store.hear(events)
 
-    def end_session(self, session: MemoryStore) -> None:
-        """Remove the session and its ephemeral nodes, deepest first, and tell the others."""
-        self.sessions.pop(session, None)
-        owned = sorted((path for path, owner in self.owners.items() if owner is session), reverse=True)
-        deletions = [Delete(path) for path in owned]
-        self.apply(deletions, session)
+    def end_session(self, session_id: int) -> None:
+        """Remove the ephemeral nodes of a session and tell of it."""
+        deletions = [Delete(path) for path, node in self.nodes.items() if node.owner == session_id]
+        self.apply(deletions, session_id)
         self.tell(events_of(deletions))
 
-    def _one(self, operation: Operation, owner: MemoryStore, undo: list[Callable[[], None]]) -> int:
+    def _one(self, operation: Operation, session_id: int, undo: list[Callable[[], None]]) -> int:
         check_path(operation.path)
         match operation:
             case Create(path=path, value=value, ephemeral=ephemeral):
@@ -81,21 +95,23 @@ class MemoryTree:
                     raise NodeExists(path)
                 if parent not in self.nodes:
                     raise NoNode(parent, "the parent does not exist")
-                self._add(path, Node(value, 0, self._transaction_id), owner if ephemeral else None)
+                if self.nodes[parent].owner != NO_SESSION:
+                    raise ParentEphemeral(parent)
+                owner = session_id if ephemeral else NO_SESSION
+                self._add(path, Node(value, 0, self._transaction_id, owner))
                 undo.append(lambda: self._remove(path))
                 return 0
             case Put(path=path, value=value, version=version):
                 before = self._expect(path, version)
-                self.nodes[path] = Node(value, before.version + 1, before.created_id)
+                self.nodes[path] = before._replace(value=value, version=before.version + 1)
                 undo.append(lambda: self.nodes.__setitem__(path, before))
                 return before.version + 1
             case Delete(path=path, version=version):
                 before = self._expect(path, version)
                 if self.children[path]:
                     raise NotEmpty(path)
-                held_by = self.owners.get(path)
                 self._remove(path)
-                undo.append(lambda: self._add(path, before, held_by))
+                undo.append(lambda: self._add(path, before))
                 return -1
             case Check(path=path, version=version):
                 return self._expect(path, version).version
@@ -108,38 +124,74 @@ class MemoryTree:
             raise BadVersion(path, f"has version {node.version}, not {version}")
         return node
 
-    def _add(self, path: str, node: Node, owner: MemoryStore | None) -> None:
+    def _add(self, path: str, node: Node) -> None:
         self.nodes[path] = node
         self.children[path] = {}
         self.children[parent_of(path)][name_of(path)] = None
-        if owner is not None:
-            self.owners[path] = owner
 
     def _remove(self, path: str) -> None:
         del self.nodes[path], self.children[path], self.children[parent_of(path)][name_of(path)]
-        self.owners.pop(path, None)
 
 
 class MemoryStore:
-    """One session with a MemoryTree."""
+    """One session with a MemoryTree. What a network does to a session are methods of their own here:
+    `suspend`, `resume`, `expire`.
+    """
 
-    def __init__(self, tree: MemoryTree | None = None) -> None:
+    def __init__(self, tree: MemoryTree | None = None, session_timeout_ms: int = 18_000) -> None:
         self.tree = tree if tree is not None else MemoryTree()
         self.listeners = Listeners()
+        self.session_id = NO_SESSION
+        self.session_timeout_ms = session_timeout_ms
+        self._missed: list[Event] | None = None
+        self._reconnected = asyncio.Event()
 
     async def open(self) -> None:
-        self.tree.sessions[self] = None
-        self.listeners.tell_session(SessionEvent.CONNECTED)
+        if self.session_id == NO_SESSION:
+            self.session_id = self.tree.begin_session()
+            self.tree.stores[self] = None
+            self._connected()
 
     async def close(self) -> None:
-        if self in self.tree.sessions:
-            self.tree.end_session(self)
+        self.tree.stores.pop(self, None)
+        self._end()
 
     def expire(self) -> None:
-        """What a server does to a session it has not heard of for too long."""
-        if self in self.tree.sessions:
-            self.tree.end_session(self)
+        """What a server does to a session it has not heard of for too long; told at once. Changes from now on
+        are told by the next `open`.
+        """
+        if self.session_id != NO_SESSION:
+            self._missed = self._missed or []
+            self._end()
             self.listeners.tell_session(SessionEvent.EXPIRED)
+
+    def suspend(self) -> None:
+        """What a cut connection does: no calls, and changes are told by `resume` only."""
+        self._missed = []
+        self._reconnected.clear()
+        self.listeners.tell_session(SessionEvent.SUSPENDED)
+
+    def resume(self) -> None:
+        """The connection is back before the session was over."""
+        self._connected()
+
+    def hear(self, events: Sequence[Event]) -> None:
+        """Called by the tree: tell the watchers, or keep it for them."""
+        if self._missed is not None:
+            self._missed += events
+        else:
+            self.listeners.tell(events)
+
+    async def connected(self) -> None:
+        while True:
+            if self.session_id == NO_SESSION:
+                raise SessionExpired("/")
+            if self._missed is None:
+                return
+            await self._reconnected.wait()
+
+    def contact_age_ms(self) -> int:
+        return 0
 
     async def get(self, path: str) -> Node | None:
         self._require_session(path)
@@ -162,6 +214,12 @@ class MemoryStore:
         await self.multi([Create(path, value, ephemeral)])
         return self.tree.nodes[path].created_id
 
+    async def create_sequential(self, prefix: str, value: bytes) -> str:
+        self._require_session(prefix)
+        path = f"{prefix}{self.tree.next_in_sequence(parent_of(prefix)):010}"
+        await self.multi([Create(path, value)])
+        return path
+
     async def put(self, path: str, value: bytes, version: int = ANY_VERSION) -> int:
         return (await self.multi([Put(path, value, version)]))[0]
 
@@ -170,7 +228,7 @@ class MemoryStore:
 
     async def multi(self, operations: Sequence[Operation]) -> list[int]:
         self._require_session(operations[0].path if operations else "/")
-        results = self.tree.apply(operations, self)
+        results = self.tree.apply(operations, self.session_id)
         self.tree.tell(events_of(operations))
         return results
 
@@ -180,6 +238,20 @@ class MemoryStore:
     def on_session(self, listener: Callable[[SessionEvent], None]) -> Cancel:
         return self.listeners.on_session(listener)
 
+    def _connected(self) -> None:
+        missed, self._missed = self._missed, None
+        self._reconnected.set()
+        self.listeners.tell_session(SessionEvent.CONNECTED)
+        self.listeners.tell(missed or ())
+
+    def _end(self) -> None:
+        session_id, self.session_id = self.session_id, NO_SESSION
+        self._reconnected.set()
+        if session_id != NO_SESSION:
+            self.tree.end_session(session_id)
+
     def _require_session(self, path: str) -> None:
-        if self not in self.tree.sessions:
+        if self.session_id == NO_SESSION:
             raise SessionExpired(path)
+        if self._missed is not None:
+            raise ConnectionLost(path)

@@ -61,6 +61,9 @@ class Listeners:
 
         return cancel
 
+    def is_watched(self, path: str) -> bool:
+        return path in self._watchers
+
     def on_session(self, listener: Callable[[SessionEvent], None]) -> Cancel:
         key = object()
         self._sessions[key] = listener

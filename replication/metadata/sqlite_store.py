@@ -18,42 +18,29 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
+from replication.metadata import sqlite_tree
 from replication.metadata.notify import Listeners, events_of
+from replication.metadata.sqlite_tree import FORMAT_ALONE, SCHEMA, format_of, make_tables, transaction
 from replication.metadata.store import (
     ANY_VERSION,
-    BadVersion,
+    NO_SESSION,
     Cancel,
-    Check,
     Create,
     Delete,
     Node,
-    NodeExists,
-    NoNode,
-    NotEmpty,
     Operation,
     Put,
     SessionEvent,
     SessionExpired,
-    StoreError,
+    StoreFailed,
     Watcher,
     check_path,
-    parent_of,
 )
 
 FILE_NAME = "ottla-metadata.sqlite"
 
-FORMAT = 1
-"""Kept in SQLite's `user_version`; a file with a higher one was written by a later Ottla and is refused."""
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS node (
-    path TEXT PRIMARY KEY, parent TEXT NOT NULL, value BLOB NOT NULL, version INTEGER NOT NULL,
-    created_id INTEGER NOT NULL, ephemeral INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS node_parent ON node (parent);
-CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT OR IGNORE INTO node VALUES ('/', '', x'', 0, 0, 0);
-INSERT OR IGNORE INTO counter VALUES ('transaction', 0);
-"""
+SESSION_ID = 1
+"""Of every session: only one is open at a time, and `open` removes what the one before left."""
 
 T = TypeVar("T")
 
@@ -62,10 +49,6 @@ class RunBlocking(Protocol):
     """runtime's way to run a function that may block outside the event loop."""
 
     def __call__(self, function: Callable[[], T], /) -> Awaitable[T]: ...
-
-
-class StoreFailed(StoreError):
-    """The database could not be read or written; nothing was changed."""
 
 
 class SqliteStore:
@@ -79,6 +62,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._turn = asyncio.Lock()
         self._listeners = Listeners()
+        self.session_timeout_ms = 18_000  # nobody waits for it: nothing stands between the store and its file
 
     async def open(self) -> None:
         self._connection = await self._run(self._connect)
@@ -89,41 +73,57 @@ class SqliteStore:
         if connection is not None:
             await self._run(lambda: self._disconnect(connection))
 
+    @property
+    def session_id(self) -> int:
+        return NO_SESSION if self._connection is None else SESSION_ID
+
+    async def connected(self) -> None:
+        self._open_connection("/")
+
+    def contact_age_ms(self) -> int:
+        return 0
+
     async def get(self, path: str) -> Node | None:
         connection = self._open_connection(path)
-        return await self._run(lambda: _get(connection, path))
+        return await self._run(lambda: sqlite_tree.get(connection, path))
 
     async def children(self, path: str) -> list[str]:
         connection = self._open_connection(path)
-
-        def read() -> list[str]:
-            if _get(connection, path) is None:
-                raise NoNode(path)
-            rows = connection.execute("SELECT path FROM node WHERE parent = ? ORDER BY path", (path,))
-            return [found.rpartition("/")[2] for (found,) in rows if found != "/"]
-
-        return await self._run(read)
+        return await self._run(lambda: sqlite_tree.children(connection, path))
 
     async def subtree(self, path: str) -> dict[str, Node]:
         connection = self._open_connection(path)
-        prefix = path.rstrip("/") + "/"
-
-        def read() -> dict[str, Node]:
-            # '0' is the character after '/', so the range is exactly what begins with the prefix.
-            rows = connection.execute(
-                "SELECT path, value, version, created_id FROM node WHERE path > ? AND path < ? ORDER BY path",
-                (prefix, prefix[:-1] + "0"),
-            )
-            return {found: Node(value, version, created) for found, value, version, created in rows}
-
-        return await self._run(read)
+        return await self._run(lambda: sqlite_tree.subtree(connection, path))
 
     async def create(self, path: str, value: bytes, ephemeral: bool = False) -> int:
-        await self.multi([Create(path, value, ephemeral)])
-        node = await self.get(path)
-        if node is None:
-            raise NoNode(path)
-        return node.created_id
+        check_path(path)
+        connection = self._open_connection(path)
+        operation = Create(path, value, ephemeral)
+
+        def create() -> int:
+            with transaction(connection):
+                sqlite_tree.apply(connection, [operation], SESSION_ID)
+                node = sqlite_tree.get(connection, path)
+                assert node is not None, "it was just created"
+                return node.created_id
+
+        created_id = await self._run(create)
+        self._listeners.tell(events_of([operation]))
+        return created_id
+
+    async def create_sequential(self, prefix: str, value: bytes) -> str:
+        check_path(prefix + "0")
+        connection = self._open_connection(prefix)
+
+        def create() -> Create:
+            with transaction(connection):
+                operation = Create(sqlite_tree.sequential_path(connection, prefix), value)
+                sqlite_tree.apply(connection, [operation], SESSION_ID)
+                return operation
+
+        created = await self._run(create)
+        self._listeners.tell(events_of([created]))
+        return created.path
 
     async def put(self, path: str, value: bytes, version: int = ANY_VERSION) -> int:
         return (await self.multi([Put(path, value, version)]))[0]
@@ -135,7 +135,12 @@ class SqliteStore:
         for operation in operations:
             check_path(operation.path)
         connection = self._open_connection(operations[0].path if operations else "/")
-        results = await self._run(lambda: _apply(connection, operations))
+
+        def apply() -> list[int]:
+            with transaction(connection):
+                return sqlite_tree.apply(connection, operations, SESSION_ID)
+
+        results = await self._run(apply)
         self._listeners.tell(events_of(operations))
         return results
 
@@ -163,16 +168,11 @@ class SqliteStore:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            (written_format,) = connection.execute("PRAGMA user_version").fetchone()
-            if written_format > FORMAT:
-                raise StoreFailed(self._path, f"was written by a later version (format {written_format})")
-            connection.execute("BEGIN IMMEDIATE")
-            if written_format < FORMAT:
-                for statement in SCHEMA.strip().split(";\n"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
-            connection.execute("DELETE FROM node WHERE ephemeral = 1")
-            connection.execute("COMMIT")
+            written_format = format_of(connection, self._path)
+            with transaction(connection):
+                if written_format < FORMAT_ALONE:
+                    make_tables(connection, SCHEMA, FORMAT_ALONE)
+                connection.execute("DELETE FROM node WHERE ephemeral != 0")
         except BaseException:
             connection.close()
             raise
@@ -180,66 +180,6 @@ class SqliteStore:
 
     def _disconnect(self, connection: sqlite3.Connection) -> None:
         try:
-            connection.execute("DELETE FROM node WHERE ephemeral = 1")
+            connection.execute("DELETE FROM node WHERE ephemeral != 0")
         finally:
             connection.close()
-
-
-def _get(connection: sqlite3.Connection, path: str) -> Node | None:
-    row = connection.execute("SELECT value, version, created_id FROM node WHERE path = ?", (path,)).fetchone()
-    return None if row is None else Node(*row)
-
-
-def _apply(connection: sqlite3.Connection, operations: Sequence[Operation]) -> list[int]:
-    results: list[int] = []
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        connection.execute("UPDATE counter SET value = value + 1 WHERE name = 'transaction'")
-        (transaction,) = connection.execute("SELECT value FROM counter WHERE name = 'transaction'").fetchone()
-        for index, operation in enumerate(operations):
-            try:
-                results.append(_one(connection, operation, transaction))
-            except StoreError as error:
-                error.operation_index = index
-                raise
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return results
-
-
-def _one(connection: sqlite3.Connection, operation: Operation, transaction: int) -> int:
-    match operation:
-        case Create(path=path, value=value, ephemeral=ephemeral):
-            parent = parent_of(path)
-            if _get(connection, path) is not None:
-                raise NodeExists(path)
-            if _get(connection, parent) is None:
-                raise NoNode(parent, "the parent does not exist")
-            row = (path, parent, value, 0, transaction, int(ephemeral))
-            connection.execute("INSERT INTO node VALUES (?, ?, ?, ?, ?, ?)", row)
-            return 0
-        case Put(path=path, value=value, version=version):
-            node = _expect(connection, path, version)
-            change = (value, node.version + 1, path)
-            connection.execute("UPDATE node SET value = ?, version = ? WHERE path = ?", change)
-            return node.version + 1
-        case Delete(path=path, version=version):
-            _expect(connection, path, version)
-            if connection.execute("SELECT 1 FROM node WHERE parent = ? LIMIT 1", (path,)).fetchone():
-                raise NotEmpty(path)
-            connection.execute("DELETE FROM node WHERE path = ?", (path,))
-            return -1
-        case Check(path=path, version=version):
-            return _expect(connection, path, version).version
-
-
-def _expect(connection: sqlite3.Connection, path: str, version: int) -> Node:
-    node = _get(connection, path)
-    if node is None:
-        raise NoNode(path)
-    if version not in (ANY_VERSION, node.version):
-        raise BadVersion(path, f"has version {node.version}, not {version}")
-    return node

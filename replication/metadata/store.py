@@ -3,15 +3,20 @@
 One node has a value (bytes), a version that rises by one with each put (a new node has version 0), and the id
 of the transaction that created it (ZooKeeper's czxid, which Kafka uses as the broker epoch). A node can be
 created only under an existing parent and deleted only without children. Ephemeral nodes vanish with the
-session that made them.
+session that made them, and may have no children.
 
 Rules that every implementation keeps (tests/contract/test_metadata_store.py runs on each of them):
 - A change is durable before the call that made it returns.
 - `multi` applies all of its operations or none.
-- Watchers are called on the event loop, after the change can be read, in the order of the changes; a watch
-  stays until it is cancelled. Several changes in a row may be told as one.
+- Watchers are called on the event loop, after the change can be read; those of one path in the order of its
+  changes. A watch stays until it is cancelled. Several changes in a row may be told as one.
 - Failures are the exceptions below; a call that fails has changed nothing, except `ConnectionLost`, after
   which the change may or may not have happened.
+- Session events: CONNECTED when `open` has succeeded and after each SUSPENDED that ended well. While the
+  session is suspended, calls raise `ConnectionLost`. After it every watched path is compared, ahead of the
+  reads of those who hear CONNECTED, and what changed in the gap is told. EXPIRED is the end: calls raise
+  `SessionExpired` until `open` is called again, which starts another session; watches stay, and hear of the
+  time between.
 """
 
 from __future__ import annotations
@@ -25,12 +30,19 @@ ANY_VERSION = -1
 """Given as the expected version: put or delete whatever version the node has."""
 
 
+NO_SESSION = 0
+"""The id of no session: of a node that is not ephemeral, of a store that is not open."""
+
+
 class Node(NamedTuple):
-    """What is stored at a path. `created_id` is the id of the transaction that created the node."""
+    """What is stored at a path. `created_id` is the id of the transaction that created the node, `owner` that
+    of the session with which an ephemeral node goes.
+    """
 
     value: bytes
     version: int
     created_id: int
+    owner: int = NO_SESSION
 
 
 class StoreError(Exception):
@@ -58,6 +70,14 @@ class BadVersion(StoreError):
 
 class NotEmpty(StoreError):
     """The node to delete has children."""
+
+
+class ParentEphemeral(StoreError):
+    """The parent of the node to create is ephemeral, and such nodes have no children."""
+
+
+class StoreFailed(StoreError):
+    """The store could not do it for a reason of its own (disk full, damaged file, no permission)."""
 
 
 class SessionExpired(StoreError):
@@ -133,11 +153,28 @@ class MetadataStore(Protocol):
     `/`.
     """
 
+    @property
+    def session_id(self) -> int:
+        """The owner of ephemeral nodes that are created now; NO_SESSION when not open."""
+
+    @property
+    def session_timeout_ms(self) -> int:
+        """After so long without contact the session ends and others see its ephemeral nodes vanish."""
+
     async def open(self) -> None:
-        """Start the session. Ephemeral nodes of an earlier session of the same owner are gone afterwards."""
+        """Start a session. Raises ConnectionLost where the store is not reached in time, StoreFailed."""
 
     async def close(self) -> None:
-        """End the session and remove its ephemeral nodes."""
+        """End the session and remove its ephemeral nodes, as far as the store is reached."""
+
+    async def connected(self) -> None:
+        """Return as soon as the session is connected. Raises SessionExpired."""
+
+    def contact_age_ms(self) -> int:
+        """How long ago the store was asked what it has answered last; 0 where nothing stands between.
+
+        More than `session_timeout_ms`: the others may take the session for dead, whatever this side knows.
+        """
 
     async def get(self, path: str) -> Node | None:
         """The node at `path`, or None."""
@@ -153,7 +190,12 @@ class MetadataStore(Protocol):
         """
 
     async def create(self, path: str, value: bytes, ephemeral: bool = False) -> int:
-        """Create a node and return its `created_id`. Raises NodeExists, NoNode (parent)."""
+        """Create a node and return its `created_id`. Raises NodeExists, NoNode (parent), ParentEphemeral."""
+
+    async def create_sequential(self, prefix: str, value: bytes) -> str:
+        """Create a node with a number of ten digits after `prefix`, higher than earlier ones under the same
+        parent; return its path. Raises NoNode (parent), ParentEphemeral.
+        """
 
     async def put(self, path: str, value: bytes, version: int = ANY_VERSION) -> int:
         """Replace the value and return the new version. Raises NoNode, BadVersion."""

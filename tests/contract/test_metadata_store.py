@@ -1,67 +1,40 @@
-"""One suite for every MetadataStore: what the port promises, on memory and on SQLite."""
+"""One suite for every MetadataStore: what the port promises to a single session."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from replication.metadata.memory_store import MemoryStore, MemoryTree
-from replication.metadata.sqlite_store import SqliteStore
 from replication.metadata.store import (
+    NO_SESSION,
     BadVersion,
     Check,
     Create,
     Delete,
-    MetadataStore,
     NodeExists,
     NoNode,
     NotEmpty,
+    ParentEphemeral,
     Put,
     SessionEvent,
     SessionExpired,
     WatchEvent,
     ensure_path,
 )
-from runtime.blocking import ThreadBlocking
-
-OpenStore = Callable[[], AbstractAsyncContextManager[MetadataStore]]
-"""Opens one session with the same tree each time; only one session at a time may be open."""
+from tests.contract.metadata_worlds import Heard, MemoryWorld, SqliteWorld, World, ZookeeperWorld, run
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def open_store(request, tmp_path) -> OpenStore:
-    tree = MemoryTree()
-
-    @asynccontextmanager
-    async def session() -> AsyncIterator[MetadataStore]:
-        blocking = ThreadBlocking(asyncio.get_running_loop())
-        store: MetadataStore
-        if request.param == "memory":
-            store = MemoryStore(tree)
-        else:
-            store = SqliteStore(str(tmp_path / "metadata.sqlite"), blocking.submit)
-        await store.open()
-        try:
-            yield store
-        finally:
-            await store.close()
-            blocking.close()
-
-    return session
+@pytest.fixture(params=["memory", "sqlite", pytest.param("zookeeper", marks=pytest.mark.zookeeper)])
+def world(request, tmp_path) -> World:
+    if request.param == "memory":
+        return MemoryWorld()
+    if request.param == "sqlite":
+        return SqliteWorld(tmp_path)
+    return ZookeeperWorld(request.getfixturevalue("zookeeper"))
 
 
-def run(open_store: OpenStore, story: Callable[[MetadataStore], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with open_store() as store:
-            await story(store)
-
-    asyncio.run(main())
-
-
-def test_a_new_node_has_version_0_and_each_put_raises_it(open_store):
+def test_a_new_node_has_version_0_and_each_put_raises_it(world):
     async def story(store):
         await store.create("/a", b"one")
         assert (await store.get("/a"))[:2] == (b"one", 0)
@@ -70,10 +43,10 @@ def test_a_new_node_has_version_0_and_each_put_raises_it(open_store):
         assert (await store.get("/a"))[:2] == (b"three", 2)
         assert await store.get("/missing") is None
 
-    run(open_store, story)
+    run(world, story)
 
 
-def test_created_id_stays_with_puts_and_rises_with_each_creation(open_store):
+def test_created_id_stays_with_puts_and_rises_with_each_creation(world):
     async def story(store):
         first = await store.create("/a", b"")
         await store.put("/a", b"x")
@@ -83,10 +56,10 @@ def test_created_id_stays_with_puts_and_rises_with_each_creation(open_store):
         await store.delete("/a")
         assert await store.create("/a", b"") > second
 
-    run(open_store, story)
+    run(world, story)
 
 
-def test_refusals_change_nothing(open_store):
+def test_refusals_change_nothing(world):
     async def story(store):
         await store.create("/a", b"1")
         await store.create("/a/b", b"2")
@@ -111,19 +84,19 @@ def test_refusals_change_nothing(open_store):
             "/a/b": (b"2", 0),
         }
 
-    run(open_store, story)
+    run(world, story)
 
 
 @pytest.mark.parametrize("path", ["a", "/a/", "//a", "/a/../b", "/./a", "/a\0b"])
-def test_paths_that_are_none_are_refused(open_store, path):
+def test_paths_that_are_none_are_refused(world, path):
     async def story(store):
         with pytest.raises(ValueError, match="not a path"):
             await store.create(path, b"")
 
-    run(open_store, story)
+    run(world, story)
 
 
-def test_children_and_subtree_are_sorted_and_exact(open_store):
+def test_children_and_subtree_are_sorted_and_exact(world):
     async def story(store):
         for path in ("/t", "/t/b", "/t/a", "/t/a/x", "/t-other", "/t0", "/t/a-1"):
             await store.create(path, path.encode())
@@ -134,10 +107,10 @@ def test_children_and_subtree_are_sorted_and_exact(open_store):
         assert await store.subtree("/nothing") == {}
         assert (await store.subtree("/t"))["/t/a/x"].value == b"/t/a/x"
 
-    run(open_store, story)
+    run(world, story)
 
 
-def test_multi_applies_all_in_order_and_tells_the_versions(open_store):
+def test_multi_applies_all_in_order_and_tells_the_versions(world):
     async def story(store):
         await store.create("/epoch", b"1")
         results = await store.multi(
@@ -154,7 +127,7 @@ def test_multi_applies_all_in_order_and_tells_the_versions(open_store):
         assert await store.children("/a") == []
         assert await store.multi([]) == []
 
-    run(open_store, story)
+    run(world, story)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +140,7 @@ def test_multi_applies_all_in_order_and_tells_the_versions(open_store):
         (Create("/p/q/r", b""), NoNode),
     ],
 )
-def test_multi_that_fails_in_the_end_has_changed_nothing(open_store, bad, error):
+def test_multi_that_fails_in_the_end_has_changed_nothing(world, bad, error):
     async def story(store):
         await store.create("/epoch", b"1")
         await store.create("/epoch/child", b"")
@@ -183,71 +156,90 @@ def test_multi_that_fails_in_the_end_has_changed_nothing(open_store, bad, error)
         assert await store.subtree("/") == before
         assert heard == []
 
-    run(open_store, story)
+    run(world, story)
 
 
-def test_what_was_written_is_there_in_the_next_session_but_for_ephemeral_nodes(open_store):
+def test_what_was_written_is_there_in_the_next_session_but_for_ephemeral_nodes(world):
     async def main():
-        async with open_store() as store:
+        async with world.store() as store:
             await store.create("/brokers", b"")
             await store.create("/brokers/1", b"me", ephemeral=True)
             await store.create("/kept", b"\x00\xff")
             await store.put("/kept", b"again")
             assert await store.children("/brokers") == ["1"]
             last = (await store.get("/kept")).created_id
-        async with open_store() as store:
+        async with world.store() as store:
             assert await store.children("/brokers") == []
             assert (await store.get("/kept"))[:2] == (b"again", 1)
             assert await store.create("/brokers/1", b"me", ephemeral=True) > last
 
     asyncio.run(main())
+    world.close()
 
 
-def test_watchers_hear_of_changes_after_they_can_be_read_until_cancelled(open_store):
+def test_watchers_hear_of_changes_after_they_can_be_read_until_cancelled(world):
     async def story(store):
-        heard = []
-        cancel = store.watch("/a", lambda path, event: heard.append((path, event)))
-        store.watch("/", lambda path, event: heard.append((path, event)))
-        await store.create("/a", b"")
-        await store.put("/a", b"x")
-        await store.create("/a/b", b"")
-        await store.delete("/a/b")
-        await store.delete("/a")
-        assert heard == [
-            ("/a", WatchEvent.CREATED),
-            ("/", WatchEvent.CHILDREN),
-            ("/a", WatchEvent.CHANGED),
-            ("/a", WatchEvent.CHILDREN),
-            ("/a", WatchEvent.CHILDREN),
-            ("/a", WatchEvent.DELETED),
-            ("/", WatchEvent.CHILDREN),
-        ]
+        heard = Heard()
+        cancel = store.watch("/a", heard.watcher)
+        store.watch("/", heard.watcher)
+        expected = []
+        for change, events in (
+            (store.create("/a", b""), [("/a", WatchEvent.CREATED), ("/", WatchEvent.CHILDREN)]),
+            (store.put("/a", b"x"), [("/a", WatchEvent.CHANGED)]),
+            (store.create("/a/b", b""), [("/a", WatchEvent.CHILDREN)]),
+            (store.delete("/a/b"), [("/a", WatchEvent.CHILDREN)]),
+            (store.delete("/a"), [("/a", WatchEvent.DELETED), ("/", WatchEvent.CHILDREN)]),
+        ):
+            await change
+            expected += events
+            await heard.holds(expected)
         cancel()
-        heard.clear()
         await store.create("/a", b"")
-        assert heard == [("/", WatchEvent.CHILDREN)]
+        await heard.holds([*expected, ("/", WatchEvent.CHILDREN)])
 
-    run(open_store, story)
+    run(world, story)
 
 
-def test_a_watcher_may_cancel_itself_and_add_others(open_store):
+def test_what_a_watcher_reads_is_at_least_as_new_as_what_it_heard(world):
     async def story(store):
-        heard = []
+        heard, values = Heard(), []
+
+        async def read(event):
+            node = await store.get("/a")
+            values.append(node and int(node.value))
+            heard.note(event)
+
+        reads = []
+        store.watch("/a", lambda path, event: reads.append(asyncio.ensure_future(read(event))))
+        await store.create("/a", b"0")
+        for number in range(1, 30):
+            await store.put("/a", str(number).encode())
+        await heard.until(lambda _: 29 in values, "the last value read")
+        await asyncio.gather(*reads)
+        assert values == sorted(values)
+
+    run(world, story)
+
+
+def test_a_watcher_may_cancel_itself_and_add_others(world):
+    async def story(store):
+        heard = Heard()
 
         def first(path, event):
             cancel()
-            store.watch("/a", lambda path, event: heard.append("second"))
-            heard.append("first")
+            store.watch("/a", lambda path, event: heard.note("second"))
+            heard.note("first")
 
         cancel = store.watch("/a", first)
         await store.create("/a", b"")
+        await heard.equals(["first"])
         await store.put("/a", b"")
-        assert heard == ["first", "second"]
+        await heard.equals(["first", "second"])
 
-    run(open_store, story)
+    run(world, story)
 
 
-def test_concurrent_calls_take_turns(open_store):
+def test_concurrent_calls_take_turns(world):
     async def story(store):
         await store.create("/n", b"0")
 
@@ -263,12 +255,12 @@ def test_concurrent_calls_take_turns(open_store):
         await asyncio.gather(*(count() for _ in range(20)))
         assert (await store.get("/n"))[:2] == (b"20", 20)
 
-    run(open_store, story)
+    run(world, story)
 
 
-def test_a_closed_store_refuses_and_an_open_one_says_so(open_store):
+def test_a_closed_store_refuses_and_an_open_one_says_so(world):
     async def main():
-        async with open_store() as store:
+        async with world.store() as store:
             events = []
             store.on_session(events.append)
             await ensure_path(store, "/a/b/c", b"x")
@@ -284,9 +276,61 @@ def test_a_closed_store_refuses_and_an_open_one_says_so(open_store):
             assert (await store.get("/a/b/c")).value == b"x"
 
     asyncio.run(main())
+    world.close()
 
 
-def test_a_large_tree_is_read_in_one_call(open_store):
+def test_ephemeral_nodes_name_their_session_and_have_no_children(world):
+    async def story(store):
+        assert store.session_id != NO_SESSION
+        await store.multi([Create("/stays", b""), Create("/goes", b"", ephemeral=True)])
+        assert (await store.get("/stays")).owner == NO_SESSION
+        assert (await store.get("/goes")).owner == store.session_id
+        await store.put("/goes", b"still mine")
+        assert (await store.subtree("/"))["/goes"].owner == store.session_id
+        with pytest.raises(ParentEphemeral):
+            await store.create("/goes/child", b"")
+        with pytest.raises(ParentEphemeral) as refused:
+            await store.multi([Put("/stays", b"x"), Create("/goes/child", b"")])
+        assert refused.value.operation_index == 1
+        assert (await store.get("/stays")).value == b""
+
+    run(world, story)
+
+
+def test_sequential_nodes_get_rising_numbers_of_ten_digits(world):
+    async def story(store):
+        await store.create("/changes", b"")
+        first = await store.create_sequential("/changes/change_", b"1")
+        assert first == "/changes/change_0000000000"
+        second = await store.create_sequential("/changes/change_", b"2")
+        assert second == "/changes/change_0000000001"
+        await store.delete(second)
+        third = await store.create_sequential("/changes/other_", b"3")
+        assert third.startswith("/changes/other_")
+        assert third[-10:] > second[-10:]
+        assert (await store.get(third)).value == b"3"
+        with pytest.raises(NoNode):
+            await store.create_sequential("/nowhere/change_", b"")
+
+    run(world, story)
+
+
+def test_the_states_of_a_session_that_just_goes_well(world):
+    async def main():
+        async with world.store() as store:
+            assert 0 <= store.contact_age_ms() < store.session_timeout_ms
+            await store.connected()
+            await store.close()
+            assert store.session_id == NO_SESSION
+            with pytest.raises(SessionExpired):
+                await store.connected()
+            await store.close()
+
+    asyncio.run(main())
+    world.close()
+
+
+def test_a_large_tree_is_read_in_one_call(world):
     async def story(store):
         operations = [Create("/t", b"")]
         operations += [Create(f"/t/{n:05}", b"v" * 50) for n in range(3000)]
@@ -294,4 +338,4 @@ def test_a_large_tree_is_read_in_one_call(open_store):
         nodes = await store.subtree("/t")
         assert list(nodes) == [f"/t/{n:05}" for n in range(3000)]
 
-    run(open_store, story)
+    run(world, story)

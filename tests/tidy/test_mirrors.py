@@ -60,6 +60,10 @@ PROVED_ELSEWHERE = {
     "replication/metadata/store.py": "tests/contract/test_metadata_store.py",
     "replication/metadata/memory_store.py": "tests/contract/test_metadata_store.py",
     "replication/metadata/sqlite_store.py": "tests/contract/test_metadata_store.py",
+    "replication/metadata/sqlite_tree.py": "tests/contract/test_metadata_store.py",
+    "replication/metadata/zookeeper_session.py": "tests/contract/test_zookeeper_faults.py",
+    "replication/metadata/zookeeper_store.py": "tests/contract/test_metadata_sessions.py",
+    "replication/metadata/zookeeper_watches.py": "tests/contract/test_metadata_sessions.py",
 }
 
 

@@ -8,7 +8,9 @@ import sqlite3
 
 import pytest
 
-from replication.metadata.sqlite_store import FORMAT, SqliteStore, StoreFailed
+from replication.metadata.sqlite_store import SqliteStore
+from replication.metadata.sqlite_tree import FORMAT_SHARED
+from replication.metadata.store import StoreFailed
 from runtime.blocking import ThreadBlocking
 
 
@@ -72,7 +74,7 @@ def test_a_second_owner_is_refused(tmp_path):
 
 def test_a_file_of_a_later_version_is_refused(tmp_path):
     connection = sqlite3.connect(tmp_path / "m.sqlite")
-    connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    connection.execute(f"PRAGMA user_version = {FORMAT_SHARED + 1}")
     connection.close()
 
     async def story(run_blocking):

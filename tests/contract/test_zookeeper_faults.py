@@ -1,0 +1,254 @@
+"""What ZooKeeper adds to the contract: servers that stop, hang or are cut off, chroots, access lists."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
+
+from replication.metadata import zookeeper_session
+from replication.metadata.retry import retried
+from replication.metadata.store import (
+    ConnectionLost,
+    Create,
+    NodeExists,
+    SessionEvent,
+    SessionExpired,
+    StoreFailed,
+    WatchEvent,
+)
+from replication.metadata.zookeeper_settings import ZookeeperSettings
+from replication.metadata.zookeeper_store import ZookeeperStore
+from runtime.clock import SystemClock
+from tests.contract.metadata_worlds import LIMIT_S, Heard, eventually
+from tests.support.ports import free_port
+from tests.support.tcp_proxy import TcpProxy
+from tests.support.zookeeper_process import ZookeeperProcess
+
+TIMEOUT_MS = 2_000
+
+
+@pytest.fixture(scope="module")
+def own_zookeeper():
+    """A server that may be stopped."""
+    with ZookeeperProcess() as server:
+        yield server
+
+
+def make_store(address, chroot="", **more):
+    loop = asyncio.get_running_loop()
+    settings = ZookeeperSettings(
+        address,
+        chroot,
+        **{"session_timeout_ms": TIMEOUT_MS, "connection_timeout_ms": int(LIMIT_S * 1000), **more},
+    )
+    return ZookeeperStore(loop, SystemClock(loop), settings)
+
+
+@asynccontextmanager
+async def opened(address, chroot="", **more):
+    store = make_store(address, chroot, **more)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_a_server_that_is_killed_and_comes_back_still_knows_the_session(own_zookeeper):
+    async def main():
+        async with opened(own_zookeeper.address, "/killed") as store:
+            states, heard = Heard(), Heard()
+            store.on_session(states.note)
+            store.watch("/kept", heard.watcher)
+            await store.create("/kept", b"1")
+            await heard.equals([("/kept", WatchEvent.CREATED)])
+            await store.create("/me", b"", ephemeral=True)
+            session = store.session_id
+            await asyncio.to_thread(own_zookeeper.kill)
+            await states.equals([SessionEvent.SUSPENDED])
+            with pytest.raises(ConnectionLost):
+                await store.put("/kept", b"2")
+            await asyncio.to_thread(own_zookeeper.start)
+            assert await retried(store, lambda: store.put("/kept", b"2", 0)) == 1
+            await heard.equals([("/kept", WatchEvent.CREATED), ("/kept", WatchEvent.CHANGED)])
+            assert (await store.get("/me")).owner == session
+            assert states.events == [SessionEvent.SUSPENDED, SessionEvent.CONNECTED]
+
+    asyncio.run(main())
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_a_server_that_hangs_for_less_than_a_session_changes_nothing(own_zookeeper):
+    async def main():
+        async with opened(own_zookeeper.address, "/hung", session_timeout_ms=4_000) as store:
+            states = Heard()
+            store.on_session(states.note)
+            await store.create("/me", b"", ephemeral=True)
+            own_zookeeper.pause()
+            asked = asyncio.ensure_future(retried(store, lambda: store.get("/me")))
+            await eventually(lambda: store.contact_age_ms() > 1_500, "no contact for long")
+            assert not asked.done()
+            own_zookeeper.resume()
+            assert (await asked).owner == store.session_id
+            await eventually(lambda: store.contact_age_ms() < 1_500, "contact again")
+            assert SessionEvent.EXPIRED not in states.events
+
+    asyncio.run(main())
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_a_session_that_is_cut_off_knows_how_long_and_hears_of_its_end_afterwards(zookeeper):
+    async def main(proxy):
+        async with opened(proxy.address, "/cut") as cut, opened(zookeeper.address, "/cut") as other:
+            states, heard = Heard(), Heard()
+            cut.on_session(states.note)
+            await cut.create("/me", b"", ephemeral=True)
+            other.watch("/me", heard.watcher)
+            assert await other.get("/me") is not None
+            proxy.freeze()
+            asked = asyncio.ensure_future(cut.put("/me", b"x"))
+            await heard.equals([("/me", WatchEvent.DELETED)])
+            # Ours must have been able to know before the others could: it counts from when it asked.
+            assert cut.contact_age_ms() >= TIMEOUT_MS
+            with pytest.raises(ConnectionLost):
+                await asked
+            assert other.contact_age_ms() < TIMEOUT_MS
+            assert SessionEvent.EXPIRED not in states.events
+            proxy.heal()
+            await states.equals([SessionEvent.SUSPENDED, SessionEvent.EXPIRED])
+            with pytest.raises(SessionExpired):
+                await cut.get("/me")
+            await cut.open()
+            await cut.create("/me", b"again", ephemeral=True)
+            await heard.equals([("/me", WatchEvent.DELETED), ("/me", WatchEvent.CREATED)])
+            assert cut.contact_age_ms() < TIMEOUT_MS
+
+    with TcpProxy(zookeeper.host, zookeeper.port) as proxy:
+        asyncio.run(main(proxy))
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_a_call_whose_answer_is_lost_may_have_been_applied(zookeeper):
+    async def main(proxy):
+        async with opened(proxy.address, "/lost") as store:
+            proxy.freeze_answers()
+            created = asyncio.ensure_future(store.create("/me", b"", ephemeral=True))
+            async with opened(zookeeper.address, "/lost") as other:
+                heard = Heard()
+                other.watch("/me", heard.watcher)
+                while await other.get("/me") is None:
+                    await heard.until(bool, "anything told")
+            proxy.cut()
+            with pytest.raises(ConnectionLost):
+                await created
+            proxy.heal()
+            with pytest.raises(NodeExists):
+                await retried(store, lambda: store.create("/me", b"", ephemeral=True))
+            assert (await store.get("/me")).owner == store.session_id
+
+    with TcpProxy(zookeeper.host, zookeeper.port) as proxy:
+        asyncio.run(main(proxy))
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_open_gives_up_after_the_connection_time_out():
+    async def main():
+        store = make_store(f"127.0.0.1:{free_port()}", connection_timeout_ms=200)
+        with pytest.raises(ConnectionLost, match="within 200 ms"):
+            await store.open()
+        with pytest.raises(SessionExpired):
+            await store.get("/")
+        await store.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_close_does_not_wait_for_a_server_that_does_not_answer(zookeeper, monkeypatch):
+    async def main(proxy):
+        async with opened(proxy.address, "/closing") as store:
+            proxy.freeze()
+            await store.close()
+            with pytest.raises(SessionExpired):
+                await store.get("/")
+
+    monkeypatch.setattr(zookeeper_session, "CLOSE_TIMEOUT_S", 0.1)
+    with TcpProxy(zookeeper.host, zookeeper.port) as proxy:
+        asyncio.run(main(proxy))
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_a_chroot_is_made_and_nothing_outside_is_seen(zookeeper):
+    async def main():
+        async with opened(zookeeper.address, "/deep/er/root") as inner, opened(zookeeper.address) as outer:
+            await inner.create("/a", b"x")
+            assert (await outer.get("/deep/er/root/a")).value == b"x"
+            assert list(await outer.subtree("/deep")) == ["/deep/er", "/deep/er/root", "/deep/er/root/a"]
+            assert "zookeeper" not in await outer.children("/")
+            assert await outer.get("/zookeeper") is not None
+            async with opened(zookeeper.address, "/deep/er/root") as again:
+                assert await again.children("/") == ["a"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_protected_nodes_belong_to_who_says_the_password(zookeeper):
+    async def main():
+        more = {"digest": "ottla:secret", "secure": True}
+        async with opened(zookeeper.address, "/protected", **more) as owner:
+            for path in ("/config", "/config/users", "/consumers"):
+                await owner.create(path, b"x")
+            await owner.multi([Create("/config/users/u", b"hidden"), Create("/t", b"seen")])
+            await owner.put("/t", b"still seen")
+            async with opened(zookeeper.address, "/protected", digest="ottla:wrong") as stranger:
+                assert (await stranger.get("/t")).value == b"still seen"
+                with pytest.raises(StoreFailed, match="NoAuth"):
+                    await stranger.put("/t", b"mine")
+                with pytest.raises(StoreFailed, match="NoAuth"):
+                    await stranger.multi([Create("/t/x", b"")])
+                with pytest.raises(StoreFailed, match="NoAuth"):
+                    await stranger.get("/config/users/u")
+                await stranger.create("/consumers/c", b"")
+            async with opened(zookeeper.address, "/protected", **more) as again:
+                assert (await again.get("/config/users/u")).value == b"hidden"
+
+    asyncio.run(main())
+    anonymous = KazooClient(zookeeper.address, timeout=TIMEOUT_MS / 1000)
+    anonymous.start(LIMIT_S)
+    with pytest.raises(NoAuthError):
+        anonymous.delete("/protected/t")
+    anonymous.stop()
+    anonymous.close()
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_no_more_calls_are_out_than_allowed_and_they_end_in_order(zookeeper):
+    async def main():
+        async with opened(zookeeper.address, "/flight", max_in_flight=3) as store:
+            session, ended, most = store._session, [], 0
+            calls = [session.call(lambda client: client.exists_async("/flight")) for _ in range(50)]
+            for number, call in enumerate(calls):
+                call.add_done_callback(lambda _, number=number: ended.append(number))
+            while not calls[-1].done():
+                most = max(most, len(session._in_flight))
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert most == 3
+            assert ended == list(range(50))
+
+    asyncio.run(main())

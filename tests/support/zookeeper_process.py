@@ -1,0 +1,110 @@
+"""A real ZooKeeper as a process of a test, from the jars inside the pyspark wheel.
+
+    with ZookeeperProcess() as zookeeper:
+        connect(f"{zookeeper.address}/a-chroot-of-my-own")
+
+tickTime is 500 ms, so that a session of 2 s ends after 2 s. The data is written and not synced: it survives
+a kill and a restart of the process, which is all that tests ask for. Port and data stay over them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from tests.support.jars import pyspark_jar
+from tests.support.java import java
+from tests.support.ports import free_port
+from tests.support.waiting import wait_for_listener
+
+START_TIMEOUT_S = 60.0
+TICK_MS = 500
+JARS = ("zookeeper-3", "zookeeper-jute", "slf4j-api", "metrics-core", "snappy-java")
+JVM_FLAGS = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Dzookeeper.forceSync=no",
+    "-Dzookeeper.admin.enableServer=false",
+)
+
+
+class ZookeeperProcess:
+    """One ZooKeeper server on a free port of 127.0.0.1."""
+
+    def __init__(self) -> None:
+        self.host = "127.0.0.1"
+        self.port = free_port()
+        self.directory = Path(tempfile.mkdtemp(prefix="zookeeper-"))
+        self.output_path = self.directory / "zookeeper.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    def __enter__(self) -> ZookeeperProcess:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process is not None:
+            self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start the server on what it had before, and wait until it serves."""
+        assert self.process is None, "ZooKeeper is already running"
+        settings = {
+            "tickTime": TICK_MS,
+            "dataDir": self.directory / "data",
+            "clientPort": self.port,
+            "clientPortAddress": self.host,
+            "maxClientCnxns": 0,
+            "admin.enableServer": "false",
+        }
+        file = self.directory / "zoo.cfg"
+        file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        jars = ":".join(str(pyspark_jar(prefix)) for prefix in JARS)
+        command = [str(java()), *JVM_FLAGS, "-cp", jars]
+        with self.output_path.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*command, "org.apache.zookeeper.server.ZooKeeperServerMain", str(file)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                start_new_session=True,
+            )
+        try:
+            wait_for_listener(
+                self.host, self.port, START_TIMEOUT_S, alive=lambda: self.process.poll() is None
+            )
+        except TimeoutError as error:
+            self.kill()
+            tail = self.output_path.read_text(errors="replace")[-3000:]
+            raise RuntimeError(f"ZooKeeper did not start: {error}\n{tail}") from error
+
+    def kill(self) -> None:
+        """End it at once; `start` brings it back."""
+        assert self.process is not None, "ZooKeeper is not running"
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def pause(self) -> None:
+        """Stop the process where it stands: connections stay, nothing is answered."""
+        assert self.process is not None, "ZooKeeper is not running"
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)  # its threads stop one after the other
+
+    def resume(self) -> None:
+        assert self.process is not None, "ZooKeeper is not running"
+        self.process.send_signal(signal.SIGCONT)
