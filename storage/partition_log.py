@@ -171,10 +171,15 @@ class PartitionLog:
     @property
     def producers(self) -> ProducerState:
         if self._producers is None:
-            settings = self.directory.producer_settings
-            self.adopt_producers(recovery.load_producers(self.local, self.end_offset, settings))
+            self.load_producers()
             assert self._producers is not None
         return self._producers
+
+    def load_producers(self) -> None:
+        """Have the producers' state in memory: from a snapshot, and what the log holds above that."""
+        if self._producers is None:
+            settings = self.directory.producer_settings
+            self.adopt_producers(recovery.load_producers(self.local, self.end_offset, settings))
 
     def adopt_producers(self, producers: ProducerState | None) -> None:
         """Replace the state: by one that recovery built, or by None to have it loaded when needed."""

@@ -49,6 +49,8 @@ def make_room(log: PartitionLog, size: int, timestamp: int, last: int, now_ms: i
             log.active.activate()
             log.handle = log.active.handle
             log.active.read_first_timestamp()
+            # Now the snapshot of the last stop has it all; later, all that was appended would be walked over.
+            log.load_producers()
             log.prepared = True
             plan(log)
             if log.active.size and log.active.indexes_full(log.config.segment_index_bytes):

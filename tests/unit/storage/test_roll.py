@@ -180,3 +180,29 @@ def test_a_log_without_room_for_a_snapshot_goes_on_when_there_is_some():
     log.directory.unlock()
     again = new_log(files)
     assert again.producers.entries[1].last_sequence == 2
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_what_was_appended_is_not_read_again_for_its_producers(reopened, monkeypatch):
+    """Rolling, the last stable offset, a first producer and the end need their state: it is followed."""
+    files = SimFileSystem()
+    manager = open_manager(files)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    if reopened:
+        append(log, batch(1))
+        manager.close()
+        log = open_manager(files).get_or_create("t", 0, TOPIC_ID)
+    append(log, batch(1))
+
+    def never(*_):
+        raise AssertionError("the log was read")
+
+    monkeypatch.setattr("storage.scan.scan", never)
+    for _ in range(3):
+        append(log, batch(5))
+    assert log.last_stable_offset == log.end_offset
+    append(log, batch(1, producer=7, sequence=0))
+    log.roll(START_MS)
+    append(log, batch(1))
+    assert [*log.producers.entries] == [7]
+    log.close_clean()
