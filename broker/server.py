@@ -271,6 +271,8 @@ class Broker:
             env.clock,
             env.random.fork("controller"),
             prepare=replicas.prepare,
+            settle=replicas.settle,
+            run_blocking=env.run_blocking,
         )
         self._groups = Groups(env, config, holder, controller, replicas, self.hub.turn)
         self._share_state = ShareState(env, config, holder, controller, replicas, self.hub.turn)

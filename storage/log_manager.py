@@ -236,7 +236,7 @@ class LogManager:
         if log is not None:
             if log.topic_id == ZERO_UUID and topic_id != ZERO_UUID:
                 log.assign_topic_id(topic_id)
-            if config is not None and config != log.config:
+            if config is not None and config is not log.config and config != log.config:
                 log.update_config(config)
             return log
         if not is_new and len(self.online_dirs()) < len(self.dirs):

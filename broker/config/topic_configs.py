@@ -11,6 +11,7 @@ from broker.config.definitions import FALLBACK_NAMES, TOPIC_KEYS, ConfigKey
 from broker.config.values import ConfigError, Value, format_value
 from storage.log_config import LogConfig
 
+_LOG_CONFIGS_MAX = 1_000
 _GONE_TIMESTAMP_KEY = "message.timestamp.difference.max.ms"
 
 
@@ -19,6 +20,8 @@ class TopicConfigs:
 
     def __init__(self, broker: BrokerConfig) -> None:
         self._broker = broker
+        self._log_configs: dict[frozenset[tuple[str, str]], LogConfig] = {}
+        broker.subscribe(lambda _: self._log_configs.clear())
 
     def validate(self, overrides: Mapping[str, str]) -> None:
         """Check a whole set of overrides; raises ConfigError with Kafka's text for the first fault."""
@@ -65,7 +68,16 @@ class TopicConfigs:
         return self._broker[key.broker_key]
 
     def log_config(self, overrides: Mapping[str, str]) -> LogConfig:
-        """The settings of the topic's logs."""
+        """The settings of the topic's logs; topics with the same overrides share the object."""
+        key = frozenset(overrides.items())
+        known = self._log_configs.get(key)
+        if known is None:
+            if len(self._log_configs) >= _LOG_CONFIGS_MAX:
+                self._log_configs.clear()
+            known = self._log_configs[key] = self._log_config(overrides)
+        return known
+
+    def _log_config(self, overrides: Mapping[str, str]) -> LogConfig:
         values = {name: self.value(overrides, name) for name in TOPIC_KEYS}
         segment_bytes = values["internal.segment.bytes"]
         if segment_bytes is not None:

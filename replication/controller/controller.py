@@ -15,7 +15,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
+from typing import Protocol, TypeVar
 
 from protocol.errors import ErrorCode
 from replication.controller import adoption, config_changes, epochs, topic_creation, topic_deletion
@@ -44,6 +45,13 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
+
+class RunBlocking(Protocol):
+    """runtime's way to run a function on a thread."""
+
+    def __call__(self, function: Callable[[], T], /) -> Awaitable[T]: ...
+
+
 _TIMED_OUT = "The request timed out."
 
 _Outcome = TypeVar("_Outcome", DeletionOutcome, PartitionsOutcome)
@@ -57,6 +65,8 @@ def _timed_out(outcomes: list[_Outcome]) -> list[_Outcome]:
 
 
 _NAMES_TOLD = 10
+_TOLD_AT_ONCE = 50
+_PLANNED_AT_ONCE = 200  # partitions, of 15 us each
 
 
 class Controller:
@@ -73,11 +83,13 @@ class Controller:
         clock: Clock,
         random: Random,
         prepare: Callable[[ClusterImage], Awaitable[None]] | None = None,
+        settle: Callable[[], Awaitable[None]] | None = None,
+        run_blocking: RunBlocking | None = None,
     ) -> None:
-        """`prepare(image)` runs between the write to the store and the publication
-        (ReplicaManager.prepare).
+        """`prepare(image)` runs between the write to the store and the publication, `settle()` after it
+        (see ReplicaManager). Plans that take long are made by `run_blocking`, where it is given.
         """
-        self._prepare = prepare
+        self._prepare, self._settle, self._run_blocking = prepare, settle, run_blocking
         self._store = store
         self._holder = holder
         self._settings = settings
@@ -138,16 +150,19 @@ class Controller:
 
         async def create() -> list[TopicOutcome]:
             image = self._holder.current
-            outcomes, changes = topic_creation.plan_topics(
-                image, topics, self._settings, self._rules, self._random
+            outcomes, changes = await self._planned(
+                partial(topic_creation.plan_topics, image, topics, self._settings, self._rules, self._random),
+                sum(max(topic.num_partitions, 1) for topic in topics),
             )
             if timeout_ms <= 0:
                 return [TopicOutcome(o.name, ErrorCode.REQUEST_TIMED_OUT, _TIMED_OUT) for o in outcomes]
             if not validate_only and changes.operations:
                 await self._store.multi(changes.operations)
                 await self._publish(changes.image_after(image))
-                for topic in changes.topics.values():
-                    _log.info("Created topic %s with %d partition(s)", topic.name, len(topic.partitions))
+                await self._tell(
+                    f"Created topic {topic.name} with {len(topic.partitions)} partition(s)"
+                    for topic in changes.topics.values()
+                )
             return outcomes
 
         return await self._alone(create)
@@ -164,9 +179,8 @@ class Controller:
                 return _timed_out(outcomes)
             if deletions.operations:
                 await self._store.multi(deletions.operations)
-                self._holder.publish(deletions.image_after(image))
-                for name in deletions.removed:
-                    _log.info("Deleted topic %s", name)
+                await self._publish(deletions.image_after(image))
+                await self._tell(f"Deleted topic {name}" for name in deletions.removed)
             return outcomes
 
         return await self._alone(delete)
@@ -178,7 +192,10 @@ class Controller:
 
         async def grow() -> list[PartitionsOutcome]:
             image = self._holder.current
-            outcomes, changes = topic_creation.plan_partitions(image, topics)
+            outcomes, changes = await self._planned(
+                partial(topic_creation.plan_partitions, image, topics),
+                sum(max(topic.count, 1) for topic in topics),
+            )
             if timeout_ms <= 0:
                 return _timed_out(outcomes)
             if not validate_only and changes.operations:
@@ -269,6 +286,20 @@ class Controller:
         if self._prepare is not None:
             await self._prepare(image)
         self._holder.publish(image)
+        if self._settle is not None:
+            await self._settle()
+
+    async def _planned(self, plan: Callable[[], T], partitions: int) -> T:
+        """What `plan` gives. It reads an image, which nobody changes, so any thread may make it."""
+        if self._run_blocking is None or partitions <= _PLANNED_AT_ONCE:
+            return plan()
+        return await self._run_blocking(plan)
+
+    async def _tell(self, lines: Iterable[str]) -> None:
+        for number, line in enumerate(lines, 1):
+            _log.info("%s", line)
+            if number % _TOLD_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     def _registration(self, rack: str | None, endpoints: dict[str, EndpointImage]) -> bytes:
         return payloads.encode_broker(

@@ -114,6 +114,9 @@ class HandlerBroker:
             DynamicConfigRules(self.config, topics),
             env.clock,
             env.random,
+            prepare=replicas.prepare,
+            settle=replicas.settle,
+            run_blocking=env.run_blocking,
         )
         turn = self._turn(env)
         groups = Groups(env, self.config, holder, controller, replicas, turn)

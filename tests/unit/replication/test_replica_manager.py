@@ -157,22 +157,89 @@ def test_stray_directories_are_renamed():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("partitions", [40])
-def test_the_loop_gets_its_turn_while_many_logs_are_made(partitions):
+async def turns_during(work):
+    """How many turns the loop had for others meanwhile."""
+    turns, done = 0, False
+
+    async def others():
+        nonlocal turns
+        while not done:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.ensure_future(others())
+    await work
+    done = True
+    await task
+    return turns
+
+
+@pytest.mark.parametrize("partitions", [400])
+def test_the_loop_gets_its_turn_while_many_logs_are_made_and_set_aside(partitions):
     async def story(broker):
-        turns = 0
-        done = False
+        assert await turns_during(broker.create("t", partitions)) >= partitions / 10
+        assert len(broker.replicas) == len(broker.logs) == partitions
+        delete = broker.controller.delete_topics([TopicToDelete("t")], timeout_ms=1000)
+        assert await turns_during(delete) >= partitions / 10
+        assert len(broker.replicas) == len(broker.logs) == 0
+        names = broker.files.list_dir("/logs")
+        assert len([name for name in names if "-delete" in name]) == partitions
 
-        async def others():
-            nonlocal turns
-            while not done:
-                turns += 1
-                await asyncio.sleep(0)
+    on_broker(story)
 
-        task = asyncio.ensure_future(others())
-        await broker.create("t", partitions)
-        done = True
-        await task
-        assert turns >= partitions
+
+def test_a_partition_serves_no_more_before_its_log_is_set_aside():
+    async def story(broker):
+        await broker.create("t", 2)
+        partition, image = broker.replicas.get("t", 1), broker.holder.current
+        broker.holder.publish(image.with_topics((), ["t"]))
+        assert partition.removed
+        assert not partition.is_leader
+        assert broker.replicas.find("t", 1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert broker.logs.get("t", 1) is partition.log
+        await broker.replicas.settle()
+        assert broker.logs.get("t", 1) is None
+        await broker.replicas.settle()
+
+    on_broker(story)
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_topic_made_anew_at_once_gets_new_logs_and_the_old_ones_go(prepared):
+    async def story(broker):
+        await broker.create("t", 3)
+        for partition in broker.replicas:
+            produce(partition)
+        image = broker.holder.current
+        gone = image.with_topics((), ["t"])
+        anew = gone.with_topics([replace(image.topics["t"], topic_id=UNKNOWN_ID)])
+        broker.holder.publish(gone)
+        if prepared:
+            await broker.replicas.prepare(anew)
+        broker.holder.publish(anew)
+        await broker.replicas.settle()
+        for index in range(3):
+            log = broker.replicas.get("t", index).log
+            assert log is broker.logs.get("t", index)
+            assert (log.topic_id, log.end_offset, log.closed) == (UNKNOWN_ID, 0, False)
+        names = broker.files.list_dir("/logs")
+        assert len([name for name in names if "-delete" in name]) == 3
+        assert not [name for name in names if "-stray" in name]
+
+    on_broker(story)
+
+
+def test_a_topic_replaced_within_one_image_keeps_its_new_logs():
+    async def story(broker):
+        await broker.create("t", 2)
+        image = broker.holder.current
+        anew = image.with_topics([replace(image.topics["t"], topic_id=UNKNOWN_ID)])
+        await broker.replicas.prepare(anew)
+        broker.holder.publish(anew)
+        await broker.replicas.settle()
+        for index in range(2):
+            log = broker.replicas.get("t", index).log
+            assert log is broker.logs.get("t", index)
+            assert (log.topic_id, log.closed) == (UNKNOWN_ID, False)
 
     on_broker(story)

@@ -104,3 +104,26 @@ def test_shown_are_the_keys_of_4_4_and_what_is_set() -> None:
     assert "message.downconversion.enable" not in shown
     assert "internal.segment.bytes" not in shown
     assert len([key for key in TOPIC_KEYS.values() if key.era != "<4" and not key.internal]) == 37
+
+
+def test_topics_with_the_same_overrides_share_the_settings_of_their_logs() -> None:
+    settings = topics()
+    one = settings.log_config({"segment.bytes": "1048576", "retention.ms": "5"})
+    assert settings.log_config({"retention.ms": "5", "segment.bytes": "1048576"}) is one
+    other = settings.log_config({"segment.bytes": "1048576"})
+    assert (other.retention_ms, one.retention_ms) == (604_800_000, 5)
+
+
+def test_a_dynamic_value_of_the_broker_reaches_settings_that_are_shared() -> None:
+    broker = BrokerConfig({})
+    settings = TopicConfigs(broker)
+    before = settings.log_config({})
+    broker.apply_dynamic({"log.retention.ms": "77"}, {})
+    assert (settings.log_config({}).retention_ms, before.retention_ms) == (77, 604_800_000)
+
+
+def test_very_many_different_settings_are_not_all_remembered() -> None:
+    settings = topics()
+    for number in range(1_100):
+        assert settings.log_config({"retention.ms": str(number)}).retention_ms == number
+    assert len(settings._log_configs) <= 1_000

@@ -150,3 +150,20 @@ def test_the_settings_reach_the_log(broker: HandlerBroker) -> None:
     assert found is not None
     assert found.log.config.max_message_bytes == 1000
     assert found.log.config.compacted
+
+
+def test_a_request_for_very_many_topics_is_answered_for_each(broker: HandlerBroker) -> None:
+    names = [f"t{number}" for number in range(120)]
+    own = [Setting(name="retention.ms", value="5")]
+    results = create(
+        broker, *(topic(name, 3, configs=own if number % 2 else []) for number, name in enumerate(names))
+    )
+    assert [(result.name, result.error_code, result.num_partitions) for result in results] == [
+        (name, 0, 3) for name in names
+    ]
+    retention = [
+        next(each.value for each in result.configs if each.name == "retention.ms") for result in results
+    ]
+    assert retention == ["604800000", "5"] * 60
+    assert len(broker.ctx.replicas) == 360
+    assert broker.ctx.replicas.get("t1", 0).log.config.retention_ms == 5

@@ -59,6 +59,7 @@ class Broker:
             self.clock,
             SeededRandom(b"controller"),
             self.replicas.prepare,
+            self.replicas.settle,
         )
 
     @staticmethod

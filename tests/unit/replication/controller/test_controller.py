@@ -165,6 +165,29 @@ def test_operations_at_once_take_turns():
     on_broker(story)
 
 
+def test_plans_that_take_long_are_made_aside():
+    async def story(broker):
+        aside = []
+
+        async def run_blocking(function):
+            aside.append(1)
+            return await asyncio.to_thread(function)
+
+        broker.controller._run_blocking = run_blocking
+        await broker.create("small", 2)
+        assert aside == []
+        await broker.create("large", 300)
+        assert aside == [1]
+        grown = await broker.controller.create_partitions([MorePartitions("large", 301)], timeout_ms=1)
+        assert (grown[0].error, aside) == (ErrorCode.NONE, [1, 1])
+        assert [partition.index for partition in broker.holder.current.topics["large"].partitions] == list(
+            range(301)
+        )
+        await assert_store_and_image_agree(broker)
+
+    on_broker(story)
+
+
 def test_a_write_that_the_store_refuses_publishes_nothing():
     async def story(broker):
         await broker.store.delete("/brokers/topics")
