@@ -16,6 +16,7 @@ from runtime.network import Network
 from tests.simulation.world import World
 
 OLDEST = {m.ProduceRequest.API_KEY: 3, m.FetchRequest.API_KEY: 4, m.MetadataRequest.API_KEY: 10}
+NEWEST = {m.OffsetCommitRequest.API_KEY: 9, m.OffsetFetchRequest.API_KEY: 9}  # the last with names of topics
 SLOW_READ_S = 0.25
 
 
@@ -77,7 +78,7 @@ class Caller(asyncio.Protocol):
 
     def _encoded(self, request: Any) -> bytes:
         key = type(request).API_KEY
-        newest = self._connection.version_for(key)
+        newest = min(self._connection.version_for(key), NEWEST.get(key, 1 << 15))
         oldest = max(OLDEST.get(key, newest), self._connection.versions[key][0])
         return self._connection.send(request, self._chance.randint(min(oldest, newest), newest))
 

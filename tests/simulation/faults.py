@@ -102,6 +102,7 @@ class Faults:
         for partition in list(self._history.partitions):
             if not self.promised_on_disk(partition):
                 self._history.forgive(partition)
+        self._history.group_losses += 1
         self._start_later(machine)
 
     def _power_in_a_write(self, machine: BrokerMachine) -> None:

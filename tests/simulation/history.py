@@ -50,6 +50,7 @@ class History:
         self._fail = fail
         self._sent: dict[bytes, Sent] = {}
         self.restarts = 0  # of brokers
+        self.group_losses = 0  # how often what groups committed may have been lost
         self.partitions: dict[TopicPartition, PartitionHistory] = {}
         self.acked_records = self.read_records = self.unknown_records = self.refused_records = 0
 

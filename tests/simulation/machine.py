@@ -7,6 +7,7 @@ What outlives the broker's process: the disk, as the page cache has it (kill -9)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from broker.config.load import load_config
 from broker.lifecycle import EXPECTED
@@ -85,8 +86,9 @@ class BrokerMachine:
         loop.create_task(self._serve(process), name="the broker")
 
     def _store(self, loop: HostLoop) -> SimStore:
-        if self._session is not None:
-            self._tree.end_session(self._session)  # as the store in a file does when it is opened
+        if self._session is not None:  # the store in a file does the same when it is opened
+            with suppress(StopIteration):
+                self._session.close().send(None)
         store = SimStore(self.world, loop, self._tree)
         self._session = store.session
         return store

@@ -14,6 +14,7 @@ from typing import Any
 from protocol import messages as m
 from replication.metadata.memory_store import MemoryTree
 from tests.simulation.client import Client, create_topic
+from tests.simulation.committer import Committer
 from tests.simulation.env import simulated_env
 from tests.simulation.faults import Faults
 from tests.simulation.history import History, TopicPartition
@@ -61,6 +62,7 @@ class Run:
             "replica.high.watermark.checkpoint.interval.ms": str(chance.choice((300, 5_000))),
             "log.roll.jitter.ms": "0",
             "file.delete.delay.ms": "500",
+            "offsets.topic.num.partitions": "3",
         }
         self.broker = BrokerMachine(world, self.wire, "b1", settings, MemoryTree())
         self.broker.started = self._broker_started
@@ -150,6 +152,7 @@ class Run:
         for number in range(1, chance.randint(2, 3)):
             sessions = chance.random() < 0.5
             self._begin(self._client(Reader, f"c{number}", partitions=self.partitions, sessions=sessions))
+        self._begin(self._client(Committer, "g1", partitions=self.partitions[-2:]))
 
     def _begin(self, client: Any) -> None:
         client.env.loop.create_task(self._guarded(client.run()), name=client.name)
