@@ -153,6 +153,12 @@ class MemoryStore:
             self._connected()
 
     async def close(self) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """What `close` does, and a server after the death of a process: the session is over, and nobody on
+        this side hears of it.
+        """
         self.tree.stores.pop(self, None)
         self._end()
 

@@ -7,7 +7,6 @@ What outlives the broker's process: the disk, as the page cache has it (kill -9)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from broker.config.load import load_config
 from broker.lifecycle import EXPECTED
@@ -86,9 +85,8 @@ class BrokerMachine:
         loop.create_task(self._serve(process), name="the broker")
 
     def _store(self, loop: HostLoop) -> SimStore:
-        if self._session is not None:  # the store in a file does the same when it is opened
-            with suppress(StopIteration):
-                self._session.close().send(None)
+        if self._session is not None:
+            self._session.end()  # as the store in a file does when it is opened
         store = SimStore(self.world, loop, self._tree)
         self._session = store.session
         return store

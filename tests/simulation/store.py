@@ -43,6 +43,20 @@ class SimStore:
     async def close(self) -> None:
         await self._call(self.session.close)
 
+    @property
+    def session_id(self) -> int:
+        return self.session.session_id
+
+    @property
+    def session_timeout_ms(self) -> int:
+        return self.session.session_timeout_ms
+
+    async def connected(self) -> None:
+        await self.session.connected()
+
+    def contact_age_ms(self) -> int:
+        return self.session.contact_age_ms()
+
     async def get(self, path: str) -> Node | None:
         return await self._call(self.session.get, path)
 
@@ -54,6 +68,9 @@ class SimStore:
 
     async def create(self, path: str, value: bytes, ephemeral: bool = False) -> int:
         return await self._call(self.session.create, path, value, ephemeral)
+
+    async def create_sequential(self, prefix: str, value: bytes) -> str:
+        return await self._call(self.session.create_sequential, prefix, value)
 
     async def put(self, path: str, value: bytes, version: int = ANY_VERSION) -> int:
         return await self._call(self.session.put, path, value, version)
