@@ -5,7 +5,8 @@ segment is read as after a crash. After anything else the segments from the one 
 on are read wholly (`segment_scan.py`, in worker processes): every CRC is checked, both indexes, the leader
 epochs and the producers are rebuilt, and the log is cut at the first batch that is torn or wrong; segments
 behind the cut go. Segments below the recovery point are trusted, as Kafka trusts them; one whose indexes
-cannot be right gets new ones, and only itself is cut where it is damaged.
+cannot be right gets new ones, and only itself is cut where it is damaged. A segment with offsets too far
+above its base is split first (`overflow.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from storage.errors import CorruptLog
 from storage.index_check import index_problem
 from storage.leftovers import open_segments, remove_leftovers
 from storage.local_log import LocalLog
+from storage.offset_index import RELATIVE_MAX
+from storage.overflow import overflows, split
 from storage.producers.settings import ProducerSettings
 from storage.producers.state import ProducerState
 from storage.segment import Segment
-from storage.segment_scan import ScannedSegment, ScanRequest
+from storage.segment_scan import ScannedSegment, ScanRequest, scan_log
 from storage.txn_index import AbortedTxn
 
 if TYPE_CHECKING:
@@ -45,15 +48,19 @@ class Loading:
     ) -> None:
         self.log, self._local = log, log.local
         self._clean, self._now_ms = clean, now_ms
-        self._recovery_point = recovery_point
+        self._recovery_point, self._log_start = recovery_point, log_start
+        self._open()
+
+    def _open(self) -> None:
+        """Look at the files that are there, and work out which have to be read."""
         local = self._local
         found = remove_leftovers(local.files, local.directory)
         self._present = frozenset(found)
-        for segment in open_segments(local, found, now_ms):
+        for segment in open_segments(local, found, self._now_ms):
             local.segments.add(segment)
         if not len(local.segments):
-            local.new_segment(log_start, now_ms)
-        self._start = max(log_start, local.segments.first.base_offset)
+            local.new_segment(self._log_start, self._now_ms)
+        self._start = max(self._log_start, local.segments.first.base_offset)
         self._end = -1  # of the log, once it is known
         self._unsynced = self._find_unsynced()
         self._damaged = self._find_damaged()
@@ -76,6 +83,8 @@ class Loading:
             return [active]
         try:
             self._end = active.find_end_offset()
+            if self._end - 1 - active.base_offset > RELATIVE_MAX:
+                return [active]
         except CorruptLog as error:
             logger.warning("%s was whole when it was closed: %s", active.path(names.LOG), error)
             return [active]
@@ -88,6 +97,8 @@ class Loading:
         for number, segment in enumerate(known[: len(known) - max(len(self._unsynced), 1)]):
             following = known[number + 1].base_offset
             problem = index_problem(local.files, segment, self._present, following) if segment.size else None
+            if problem is None and following - segment.base_offset > RELATIVE_MAX and overflows(segment):
+                problem = "its offsets do not fit them"
             if problem is not None:
                 logger.warning("%s: its indexes are made anew: %s", segment.path(names.LOG), problem)
                 found.append(segment)
@@ -95,6 +106,7 @@ class Loading:
 
     def finish(self, scanned: Sequence[ScannedSegment]) -> None:
         """Fill in the log; `scanned` answers `requests` in their order. Raises OSError."""
+        scanned = self._split(scanned)
         log, local, start = self.log, self._local, self._start
         for segment, found in zip(self._damaged, scanned, strict=False):
             self._repair(segment, found)
@@ -127,6 +139,24 @@ class Loading:
         log.opened(start, end)
         if untouched:
             log.clean_end = end
+
+    def _split(self, scanned: Sequence[ScannedSegment]) -> Sequence[ScannedSegment]:
+        """Split segments that overflow and look at everything anew; what `requests` have as answers then."""
+        local = self._local
+        known = [*self._damaged, *self._unsynced]
+        too_long = [segment for segment, found in zip(known, scanned, strict=True) if found.overflows]
+        if not too_long:
+            return scanned
+        for segment in too_long:
+            bases = split(local.files, segment)
+            logger.warning(
+                "%s: its offsets do not fit an index; it is split at %s", segment.path(names.LOG), bases
+            )
+        local.close_files()
+        for segment in list(local.segments):
+            local.segments.remove(segment)
+        self._open()
+        return [scan_log(local.files, request) for request in self.requests]
 
     def _nobody(self, end: int) -> ProducerState:
         """A log closed without any snapshot knows no producers, as in Kafka: it is not read for them.

@@ -40,12 +40,16 @@ class ProducerBatch(NamedTuple):
 
 @dataclass(slots=True)
 class ScannedSegment:
-    """What a log file holds up to its first bad batch. `end` is a position, `next_offset` what follows."""
+    """What a log file holds up to its first bad batch. `end` is a position, `next_offset` what follows.
+
+    `overflows`: it ends before a batch that is good, but too far above the base offset for an index.
+    """
 
     size: int
     next_offset: int
     end: int = 0
     reason: str = ""  # why the rest is no log; empty if there is no rest
+    overflows: bool = False
     first_timestamp: int = -1
     max_timestamp: int = -1
     max_timestamp_offset: int = -1
@@ -112,6 +116,7 @@ def _scan(handle: FileHandle, request: ScanRequest) -> ScannedSegment:
             position, size, first, last, timestamp = facts[:5]
             if last <= previous or last - base > RELATIVE_MAX:
                 found.reason = f"offset {last} after {previous}"
+                found.overflows = last > previous
                 break
             if end == 0:
                 found.first_timestamp = timestamp
