@@ -127,6 +127,12 @@ class FileSystem(Protocol):
     def sync_dir(self, path: str) -> None:
         """Make the names in the directory durable."""
 
+    def sync_volume(self, path: str) -> bool:
+        """Make everything durable that was written to the volume which holds the path, by whomever.
+
+        False, and nothing is done, where the system has no such call or it tells of no failures.
+        """
+
     def size(self, path: str) -> int: ...
 
     def mtime_ms(self, path: str) -> int: ...

@@ -216,6 +216,18 @@ class OsFileSystem:
         finally:
             os.close(fd)
 
+    def sync_volume(self, path: str) -> bool:
+        from runtime import volume_sync  # brings ctypes with it, for one call at the end of a life
+
+        if not volume_sync.can_sync_volumes():
+            return False
+        fd = self.descriptors.with_room(lambda: os.open(path, os.O_RDONLY))
+        try:
+            volume_sync.sync_volume(fd)
+        finally:
+            os.close(fd)
+        return True
+
     def size(self, path: str) -> int:
         return os.stat(path).st_size
 

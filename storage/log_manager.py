@@ -1,7 +1,7 @@
 """All logs of a broker: loading, creating, deleting, checkpoints, and a clean end.
 
 Owns the log directories. Start: lock, properties, clean marker taken away, checkpoints read, partitions
-loaded. End, in Kafka's order: high watermarks, then every log synced and closed, then recovery points and log
+loaded. End, in Kafka's order: high watermarks, then every log synced, then recovery points and log
 starts, then the marker, then the lock. The periodic parts are plain calls for whoever owns the timer; what
 waits for the disk comes as jobs for `run_blocking`.
 """
@@ -33,6 +33,7 @@ from storage.tail import BUDGET_BYTES, TailBudget
 
 logger = logging.getLogger(__name__)
 DIRTY_BYTES_MAX = 64 << 20
+SYNCED_APART_MAX = 100  # logs, of up to eight files each; with more of them the whole volume is synced
 ConfigOf = Callable[[str], LogConfig]
 
 
@@ -391,15 +392,24 @@ class LogManager:
 
     def _close_dir(self, directory: LogDir, broker_epoch: int) -> None:
         complete = directory.loaded
+        jobs: list[tuple[PartitionLog, FlushJob]] = []
         for log in directory.logs.values():
             try:
-                log.close_clean()
+                job = log.prepare_close()
             except StorageFailed as error:
                 logger.error("%s", error)
                 complete = False
+                continue
+            if job is not None:
+                jobs.append((log, job))
         if directory.offline:
             return
         try:
+            if len(jobs) <= SYNCED_APART_MAX or not self._files.sync_volume(directory.path):
+                for _, job in jobs:
+                    job.run()
+            for log, _ in jobs:
+                log.closed_clean()
             directory.write_recovery_points()
             directory.write_log_starts()
             directory.clean_offsets.write_if_changed()

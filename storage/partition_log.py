@@ -439,26 +439,34 @@ class PartitionLog:
             append.fail(self, error, "flush")
         job.finish()
 
-    def close_clean(self) -> None:
-        """Bring the files to the state a clean shutdown promises, and close them. Raises StorageFailed."""
+    def prepare_close(self) -> FlushJob | None:
+        """Bring the files to the state a clean shutdown promises; then nothing may be appended any more.
+
+        Before `close` the job, if there is one, is to be run, and `closed_clean` to be called. Raises
+        StorageFailed.
+        """
         self.write_pending()
+        if self.end_offset == self.clean_end:
+            return None
         try:
-            if self.end_offset != self.clean_end:
-                self.active.add_final_time_entry()
-                producers = self.producers
-                producers.map_end_offset = self.end_offset
-                empty = self.end_offset == self.local.segments.first.base_offset
-                producers.take_snapshot(sync=empty)
-                if not empty:
-                    # Even if all records are synced: the final time entries of what was sealed are not.
-                    FlushJob(self, self.end_offset + 1).run()
-                else:  # empty: but Kafka recovers a segment that has no index file
-                    self.active.write_indexes()
-                self.local.mark_flushed(self.end_offset, self.local.names_made)
+            self.active.add_final_time_entry()
+            producers = self.producers
+            producers.map_end_offset = self.end_offset
+            empty = self.end_offset == self.local.segments.first.base_offset
+            producers.take_snapshot(sync=empty)
+            if not empty:
+                # Even if all records are synced: the final time entries of what was sealed are not.
+                return FlushJob(self, self.end_offset + 1)
+            self.active.write_indexes()  # empty: but Kafka recovers a segment that has no index file
+            self.closed_clean()
         except OSError as error:
             self.directory.fail(error)
             append.fail(self, error, "close")
-        self.close()
+        return None
+
+    def closed_clean(self) -> None:
+        """What `prepare_close` left to sync is on the disk."""
+        self.local.mark_flushed(self.end_offset, self.local.names_made)
 
     def close(self) -> None:
         """Give up descriptors and memory, writing nothing."""

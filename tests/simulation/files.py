@@ -277,6 +277,14 @@ class SimFileSystem:
         handle.rename(path)
         self.sync_dir(posixpath.dirname(posixpath.normpath(path)) or ".")
 
+    def sync_volume(self, path: str) -> bool:
+        self.meet("sync_volume", path)
+        for file in self._names.values():
+            file.durable = bytearray(file.seen)
+        for directory in list(self._dirs):
+            self.sync_dir(directory)
+        return True
+
     def sync_dir(self, path: str) -> None:
         path = posixpath.normpath(path)
         self.meet("sync_dir", path)

@@ -48,6 +48,15 @@ class FixedClock:
         return self.ms / 1000
 
 
+def close_clean(log: PartitionLog) -> None:
+    """As the manager closes each log at a clean stop."""
+    job = log.prepare_close()
+    if job is not None:
+        job.run()
+        log.closed_clean()
+    log.close()
+
+
 def batch(
     count: int = 1,
     *,

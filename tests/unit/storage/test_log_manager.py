@@ -5,6 +5,7 @@ import pytest
 from protocol.uuids import ZERO_UUID
 from runtime.entropy import SeededRandom
 from runtime.os_files import OsFileSystem
+from storage import log_manager
 from storage.errors import DirectoryLocked, InconsistentDirectory, StorageFailed
 from storage.log_config import LogConfig
 from storage.log_manager import LogManager
@@ -65,6 +66,40 @@ def test_everything_is_found_again_in_all_directories():
     assert [again.get("x.y-z", index).end_offset for index in range(5)] == [1, 2, 3, 4, 5]
     assert again.get("x.y-z", 0).topic_id == TOPIC_ID
     assert not files.exists("/a/.kafka_cleanshutdown")
+
+
+@pytest.mark.parametrize("apart", ["one volume", "file by file", "no such call"])
+def test_what_a_clean_stop_closed_survives_a_power_cut(monkeypatch, apart):
+    monkeypatch.setattr(log_manager, "SYNCED_APART_MAX", 100 if apart == "file by file" else 2)
+    files = SimFileSystem()
+    if apart == "no such call":
+        monkeypatch.setattr(files, "sync_volume", lambda path: False)
+    manager = open_manager(files)
+    for index in range(5):
+        append(manager.get_or_create("t", index, TOPIC_ID), batch(index + 1, producer=7, epoch=0, sequence=0))
+    manager.get_or_create("empty", 0, TOPIC_ID)
+    manager.close()
+    again = open_manager(files.crash())
+    assert not again.unclean
+    assert [again.get("t", index).end_offset for index in range(5)] == [1, 2, 3, 4, 5]
+    assert [again.get("t", index).recovery_point for index in range(5)] == [1, 2, 3, 4, 5]
+    assert [list(again.get("t", index).producers.entries) for index in range(5)] == [[7]] * 5
+    assert again.get("t", 4).topic_id == TOPIC_ID
+
+
+def test_a_volume_that_cannot_be_synced_is_not_called_clean(monkeypatch):
+    monkeypatch.setattr(log_manager, "SYNCED_APART_MAX", 2)
+    files = SimFileSystem()
+    manager = open_manager(files)
+    for index in range(5):
+        append(manager.get_or_create("t", index, TOPIC_ID), batch(1))
+    files.fail_next("sync_volume", errno.EIO, "/logs")
+    manager.close()
+    assert manager.dirs[0].offline
+    assert not files.exists("/logs/.kafka_cleanshutdown")
+    again = open_manager(files)
+    assert again.unclean
+    assert [again.get("t", index).end_offset for index in range(5)] == [1] * 5
 
 
 def test_an_unclean_stop_is_reported():

@@ -7,7 +7,16 @@ import pytest
 from storage.errors import AppendRefused, StorageFailed
 from storage.log_config import LogConfig
 from tests.simulation.files import SimFileSystem
-from tests.support.logs import START_MS, TOPIC_ID, FixedClock, append, batch, open_manager, read_offsets
+from tests.support.logs import (
+    START_MS,
+    TOPIC_ID,
+    FixedClock,
+    append,
+    batch,
+    close_clean,
+    open_manager,
+    read_offsets,
+)
 
 ONE = len(batch(1))
 HOUR = 3_600_000
@@ -205,4 +214,4 @@ def test_what_was_appended_is_not_read_again_for_its_producers(reopened, monkeyp
     log.roll(START_MS)
     append(log, batch(1))
     assert [*log.producers.entries] == [7]
-    log.close_clean()
+    close_clean(log)
