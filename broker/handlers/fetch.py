@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.handlers.big_fetch import BigFetch
@@ -42,6 +43,7 @@ from protocol.headers import RequestHeader
 from replication.fetch import Answer, FetchParams, Row, Wanted, validate
 from replication.fetch_sessions import FetchContext, FetchSessions
 from replication.partition import Partition
+from storage.errors import StorageFailed
 
 if TYPE_CHECKING:
     from broker.context import BrokerContext
@@ -233,7 +235,12 @@ class FetchHandler:
             if row.error != ErrorCode.NONE or not isinstance(partition, Partition):
                 continue
             config = partition.log.config
-            if unsupported_zstd(row, config):
+            try:
+                zstd = unsupported_zstd(row, config)
+            except OSError as error:
+                self._unread(row, error)
+                continue
+            if zstd:
                 _fail(row, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
             elif version <= CONVERTED_UPTO and not config.message_downconversion_enable:
                 _fail(row, ErrorCode.UNSUPPORTED_VERSION)
@@ -263,13 +270,25 @@ class FetchHandler:
         """Down-convert the records of an answer in a thread; hold one of `conversions` meanwhile."""
         limits = [(row, row.wanted.max_bytes) for row in rows if row.length]
         for row, max_bytes in limits:
-            data = await self.context.env.run_blocking(
-                to_old_format, row.data, row.wanted.fetch_offset, version, max_bytes
-            )
+            try:
+                data = await self.context.env.run_blocking(
+                    to_old_format, row.data, row.wanted.fetch_offset, version, max_bytes
+                )
+            except OSError as error:
+                self._unread(row, error)
+                continue
             if isinstance(data, ErrorCode):
                 _fail(row, data)
             else:
                 row.data, row.length = data, len(data)
+
+    def _unread(self, row: Row, error: OSError) -> None:
+        """The disk did not give the records."""
+        partition = self.context.replicas.wanted_partition(row.wanted)
+        if isinstance(partition, Partition):
+            with suppress(StorageFailed):
+                partition.log.failed(error, "read")
+        _fail(row, ErrorCode.KAFKA_STORAGE_ERROR)
 
     # -- the memo
 

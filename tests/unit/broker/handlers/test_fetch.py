@@ -1,9 +1,12 @@
+import errno
+
 import pytest
 
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.records.batch import batches, records
 from protocol.records.legacy import legacy_records
+from runtime.os_files import OsFileHandle
 from tests.support.net_broker import NetBroker, decode, fetch_request, frame, produce_request
 
 
@@ -150,6 +153,19 @@ def test_zstd_is_not_for_clients_below_version_10(net):
     client = net.connect()
     assert partitions(client.call(fetch_request("orders", {0: 0}), 9))[0].error_code == 76
     assert partitions(client.call(fetch_request("orders", {0: 0}), 10))[0].error_code == 0
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_records_that_the_disk_does_not_give_take_its_directory_offline(net, version, monkeypatch):
+    fill(net, size=9000)
+
+    def fail(handle, position, length):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(OsFileHandle, "read_at", fail)
+    got = partitions(net.connect().call(fetch_request("orders", {0: 0}), version))
+    assert (got[0].error_code, got[0].records or b"") == (56, b"")
+    assert not net.ctx.logs.online_dirs()
 
 
 def test_conversion_can_be_switched_off(net):
