@@ -241,13 +241,15 @@ class PartitionLog:
         now_ms: int,
         check_order: bool = True,
         guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
     ) -> Appended:
         """Stage one checked batch; `write_pending` writes it.
 
         The offset and `leader_epoch` are put into the batch's header in place. A batch of at most 16 KiB is
         copied now, or kept if it is a bytearray that holds nothing else; a larger one must stay untouched
         until `write_pending`. `check_order` False: a coordinator's batch, whose sequences mean nothing.
-        `guard`: see `start_verification`. Raises AppendRefused (18, 45, 47, 48, 52) or StorageFailed (56).
+        `guard`: see `start_verification`. `transaction_version`: of a marker, as its coordinator says. Raises
+        AppendRefused (18, 45, 47, 48, 52) or StorageFailed (56).
         """
         if self.directory.offline or self.closed:
             self.check_online()
@@ -267,7 +269,7 @@ class PartitionLog:
             position = self.position
         if producer_id >= 0:
             if attributes & _TXN_BITS:
-                known = transactions.stage(self, batch, last, check_order, guard)
+                known = transactions.stage(self, batch, last, check_order, guard, transaction_version)
             else:
                 known = self.producers.stage(
                     producer_id, epoch, sequence, last, delta, timestamp, check_order

@@ -28,7 +28,12 @@ CONTROL_BIT = 0x20
 
 
 def stage(
-    log: PartitionLog, batch: Checked, last: int, check_order: bool, guard: VerificationGuard | None
+    log: PartitionLog,
+    batch: Checked,
+    last: int,
+    check_order: bool,
+    guard: VerificationGuard | None,
+    transaction_version: int,
 ) -> CachedBatch | None:
     """Let the producers' state follow a transactional batch, or a marker, that is being staged."""
     if not batch.attributes & CONTROL_BIT:
@@ -40,7 +45,7 @@ def stage(
     if marker is not None and marker.type in (ABORT, COMMIT):
         log.producers.stage_marker(
             marker.producer_id, marker.producer_epoch, marker.coordinator_epoch, last, marker.timestamp,
-            marker.type == COMMIT,
+            marker.type == COMMIT, transaction_version,
         )  # fmt: skip
     return None
 

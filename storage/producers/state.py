@@ -26,6 +26,7 @@ from storage.producers.verification import VerificationGuard, Verifications
 from storage.txn_index import AbortedTxn
 
 PRODUCERS_MAX = 100_000
+EPOCH_MAX = 0x7FFF  # of a producer
 _FORGOTTEN_AT_ONCE = 8  # one of so many: finding them takes a walk over all
 
 
@@ -132,13 +133,8 @@ class ProducerState:
             and not self.verifications.accepts(producer_id, guard)
         ):
             raise AppendRefused(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
-        lowest = self.verifications.lowest_sequence(producer_id)
-        if check_order and lowest is not None and first_sequence > lowest:
-            raise AppendRefused(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"Out of order sequence number for producer {producer_id}: {first_sequence} (incoming), "
-                f"{lowest} is the earliest seen and was not written yet",
-            )
+        if check_order:
+            self._check_verified_sequence(producer_id, first_sequence, new=known is None or not known.batches)
         found = self.stage(
             producer_id, epoch, first_sequence, last_offset, delta, timestamp, check_order, True
         )
@@ -147,20 +143,49 @@ class ProducerState:
             self._begin(self.entries[producer_id], last_offset - delta)
         return found
 
+    def _check_verified_sequence(self, producer_id: int, first_sequence: int, *, new: bool) -> None:
+        """Raises AppendRefused (45) for a batch that others must come before."""
+        verification = self.verifications.get(producer_id)
+        if verification is None:
+            return
+        if verification.supports_epoch_bump and first_sequence != 0 and new:
+            raise AppendRefused(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Invalid sequence number for producer {producer_id}: {first_sequence} (incoming), 0 is "
+                f"expected of a producer of transactions v2 that is not known",
+            )
+        if first_sequence > verification.lowest_sequence:
+            raise AppendRefused(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {producer_id}: {first_sequence} (incoming), "
+                f"{verification.lowest_sequence} is the earliest seen and was not written yet",
+            )
+
     def stage_marker(
-        self, producer_id: int, epoch: int, coordinator_epoch: int, offset: int, timestamp: int, commit: bool
+        self,
+        producer_id: int,
+        epoch: int,
+        coordinator_epoch: int,
+        offset: int,
+        timestamp: int,
+        commit: bool,
+        transaction_version: int = 0,
     ) -> None:
         """Check a marker that the coordinator has written here, and take it over provisionally.
 
-        Raises AppendRefused: 47 for an epoch and 52 for a coordinator's epoch below the known one.
+        Raises AppendRefused: 47 for an epoch and 52 for a coordinator's epoch below the known one. From
+        transactions of version 2 on a marker raises the epoch, so that the known one is refused as well,
+        except where the marker is sent again and has closed its transaction already, or no epoch is left.
         """
         entry = self.entries.get(producer_id)
         if entry is not None:
-            if epoch < entry.epoch:
+            repeated = entry.current_txn_first_offset == NONE or epoch == EPOCH_MAX
+            if epoch < entry.epoch or (epoch == entry.epoch and transaction_version >= 2 and not repeated):
                 raise AppendRefused(
                     ErrorCode.INVALID_PRODUCER_EPOCH,
-                    f"Epoch of producer {producer_id} is {epoch} in a marker, "
-                    f"which is smaller than the last seen epoch {entry.epoch}",
+                    f"Epoch of producer {producer_id} is {epoch} in a marker, which is "
+                    f"{'<' if transaction_version < 2 else '<='} the last seen epoch {entry.epoch} "
+                    f"(TV{transaction_version})",
                 )
             if coordinator_epoch < entry.coordinator_epoch:
                 raise AppendRefused(

@@ -18,7 +18,11 @@ class VerificationGuard:
 
 
 class Verification:
-    """The producer whose transaction is being verified."""
+    """The producer whose transaction is being verified.
+
+    `lowest_sequence` of those that were tried; nothing may overtake it. `supports_epoch_bump`: its
+    transactions are of version 2, each with an epoch, and so a first sequence, of its own.
+    """
 
     __slots__ = ("epoch", "guard", "lowest_sequence", "since_ms", "supports_epoch_bump")
 
@@ -66,10 +70,8 @@ class Verifications:
         known = self._by_producer.get(producer_id)
         return known is not None and known.guard is guard
 
-    def lowest_sequence(self, producer_id: int) -> int | None:
-        """The lowest sequence that was tried, which nothing may overtake; None if nothing is verified."""
-        known = self._by_producer.get(producer_id)
-        return known.lowest_sequence if known is not None else None
+    def get(self, producer_id: int) -> Verification | None:
+        return self._by_producer.get(producer_id)
 
     def end(self, producer_id: int) -> None:
         """A transactional batch or a marker of the producer is in the log."""

@@ -419,3 +419,25 @@ def test_an_open_transaction_is_not_forgotten_with_the_last_of_its_records():
     log.replicate()
     assert log.log.last_stable_offset == 4
     assert log.fetched_aborted(2) == [(1, 0)]
+
+
+def test_a_marker_of_version_2_raises_the_epoch():
+    """KIP-890: one of the same epoch is refused, unless it is sent again or no epoch is left."""
+    log = Log()
+
+    def end(epoch, version=2):
+        return log.write(marker(1, epoch, commit=True), transaction_version=version)
+
+    log.data(1)
+    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+        end(0)
+    assert end(1) == 1
+    assert end(1) == 2, "the transaction is closed: the coordinator asks again"
+    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+        end(0)
+    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+        log.data(1)
+    log.data(1, epoch=1)
+    assert end(1, version=1) == 4
+    log.data(1, epoch=0x7FFF)
+    assert end(0x7FFF) == 6

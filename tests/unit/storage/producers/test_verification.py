@@ -1,7 +1,7 @@
 from protocol.errors import ErrorCode
 from storage.producers import verification
 from storage.producers.verification import Verifications
-from tests.support.logs import START_MS, batch
+from tests.support.logs import START_MS, batch, marker
 from tests.unit.storage.txn_log import Log, refused
 
 
@@ -21,15 +21,15 @@ def test_only_the_guard_that_was_given_is_accepted():
 
 def test_the_lowest_sequence_that_was_tried_is_kept():
     known = Verifications()
-    assert known.lowest_sequence(1) is None
+    assert known.get(1) is None
     known.begin(1, 7, 0, False, 100)
     known.begin(1, 3, 0, False, 100)
     known.begin(1, 9, 1, False, 100)
-    assert known.lowest_sequence(1) == 3
+    assert known.get(1).lowest_sequence == 3
     known.end(1)
     known.begin(1, 7, 0, True, 100)
     known.begin(1, 9, 1, True, 100)  # the sequences of a new epoch begin anew
-    assert known.lowest_sequence(1) == 9
+    assert known.get(1).lowest_sequence == 9
 
 
 def test_those_that_wait_for_long_expire():
@@ -38,7 +38,7 @@ def test_those_that_wait_for_long_expire():
     known.begin(2, 0, 0, False, 200)
     known.expire(1100, 1000)
     assert len(known) == 1
-    assert known.lowest_sequence(1) is None
+    assert known.get(1) is None
     known.clear()
     assert not len(known)
 
@@ -115,3 +115,16 @@ def test_verifications_of_a_new_epoch_begin_anew_and_old_ones_expire():
     assert sum(log.manager.expire_producers()) == 0
     with refused(ErrorCode.INVALID_TXN_STATE):
         log.write(batch(1, producer=1, epoch=1, sequence=9, transactional=True), guard=guard)
+
+
+def test_a_producer_of_transactions_v2_that_is_not_known_begins_at_zero():
+    log = Log()
+    log.manager.producer_settings.verify = True
+    guard = log.log.start_verification(1, 4, 0, True, START_MS)
+    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+        log.write(batch(1, producer=1, epoch=0, sequence=4, transactional=True), guard=guard)
+    log.log.start_verification(1, 0, 0, True, START_MS)
+    assert log.write(batch(4, producer=1, epoch=0, sequence=0, transactional=True), guard=guard) == 0
+    log.write(marker(1, 0, commit=True))
+    guard = log.log.start_verification(1, 4, 0, True, START_MS)
+    assert log.write(batch(1, producer=1, epoch=0, sequence=4, transactional=True), guard=guard) == 5
