@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replication.metadata import paths, payloads
+from replication.metadata.retry import retried
 from replication.metadata.store import MetadataStore, NodeExists, ensure_path
 
 
@@ -12,13 +13,14 @@ async def ensure_cluster_id(store: MetadataStore, proposed: str) -> str:
     `proposed` is the id in meta.properties of a log directory that was here before, else a fresh one
     (`uuid_to_text(random.uuid())`).
     """
-    node = await store.get(paths.CLUSTER_ID)
+    node = await retried(store, lambda: store.get(paths.CLUSTER_ID))
     if node is None:
-        await ensure_path(store, "/cluster")
+        await retried(store, lambda: ensure_path(store, "/cluster"))
+        value = payloads.encode_cluster_id(proposed)
         try:
-            await store.create(paths.CLUSTER_ID, payloads.encode_cluster_id(proposed))
-        except NodeExists:
-            node = await store.get(paths.CLUSTER_ID)
+            await retried(store, lambda: store.create(paths.CLUSTER_ID, value))
+        except NodeExists:  # of another broker, or of an attempt of ours whose answer was lost
+            node = await retried(store, lambda: store.get(paths.CLUSTER_ID))
         else:
             return proposed
     assert node is not None, "a cluster id that exists is never removed"

@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from replication.metadata.payloads import BrokerPayload
+from replication.metadata.registration import Registration
 from replication.metadata.store import (
     BadVersion,
     Check,
@@ -198,6 +200,27 @@ def test_changes_of_one_node_are_told_in_their_order(world):
         for path in paths:
             versions = [version for at, version in seen if at == path]
             assert versions == sorted(versions)
+
+    run(world, story, stores=2)
+
+
+def test_a_registration_waits_for_the_session_before_and_renews_itself(world):
+    async def story(killed, restarted):
+        payload = BrokerPayload({"PLAINTEXT": ("host", 9092)}, {"PLAINTEXT": "PLAINTEXT"}, None, 17)
+        first = await Registration(killed, 1, lambda: payload).register()
+        own = Registration(restarted, 1, lambda: payload)
+        registering = asyncio.ensure_future(own.register())
+        await world.expire(killed)
+        second = await registering
+        assert second > first
+        node = await restarted.get("/brokers/ids/1")
+        assert node[1:] == (1, second, restarted.session_id)
+        states = Heard()
+        restarted.on_session(states.note)
+        await world.expire(restarted)
+        await states.until(lambda told: told[-1:] == [SessionEvent.EXPIRED], "told of the end")
+        assert await own.renew() > second
+        assert (await restarted.get("/brokers/ids/1")).owner == restarted.session_id
 
     run(world, story, stores=2)
 
