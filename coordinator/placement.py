@@ -7,24 +7,12 @@ exception is -2^31, which becomes 0. Every broker and every release has to agree
 from __future__ import annotations
 
 from functools import lru_cache
-from struct import unpack
+
+from protocol.java_hash import java_hash
 
 _SIGN = 1 << 31
-_WRAP = 1 << 32
 _KEYS_REMEMBERED = 8192  # heartbeats and commits name the same groups again and again
 _LENGTH_REMEMBERED = 256  # longer keys, which may take 128 KiB each, are hashed every time
-
-
-def java_hash(text: str) -> int:
-    """String.hashCode: h = 31 * h + unit over UTF-16 units, a signed 32-bit number.
-
-    A character outside the basic plane is two units; a lone surrogate is the unit that it is.
-    """
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for unit in unpack(f">{len(encoded) // 2}H", encoded):
-        code = (31 * code + unit) % _WRAP
-    return code - _WRAP if code >= _SIGN else code
 
 
 def partition_for(key: str, partition_count: int) -> int:

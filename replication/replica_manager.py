@@ -167,7 +167,7 @@ class ReplicaManager:
                 if self._node_id not in state.replicas or (topic.name, state.index) in self._by_name:
                     continue
                 try:
-                    log = self._log_of(topic, state.index, config)
+                    log = self._log_of(topic, state.index, config, self._started)
                 except StorageError:
                     break
                 partition = Partition(topic.name, state.index, topic.topic_id, log)
@@ -233,17 +233,17 @@ class ReplicaManager:
                 continue
             partition = self._by_name.get((topic.name, state.index))
             if partition is None:
-                partition = self._make(topic, state.index, config)
+                partition = self._make(topic, state.index, config, is_new=self._started)
             if partition is not None:
                 try:
                     partition.apply(state, self._node_id)
                 except StorageError as error:  # its role is taken; requests meet the failed disk themselves
                     _log.error("The new leader epoch of %s is not on disk: %s", partition, error)
 
-    def _make(self, topic: TopicImage, index: int, config: LogConfig) -> Partition | None:
+    def _make(self, topic: TopicImage, index: int, config: LogConfig, is_new: bool) -> Partition | None:
         key = (topic.name, index)
         try:
-            log = self._log_of(topic, index, config)
+            log = self._log_of(topic, index, config, is_new)
         except StorageError as error:
             _log.error("No log for %s-%d: %s", topic.name, index, error)
             self.failed[key] = error
@@ -252,10 +252,10 @@ class ReplicaManager:
         self._add(partition)
         return partition
 
-    def _log_of(self, topic: TopicImage, index: int, config: LogConfig) -> PartitionLog:
+    def _log_of(self, topic: TopicImage, index: int, config: LogConfig, is_new: bool) -> PartitionLog:
         if (topic.name, index) in self._removed:  # of the topic that had this name before
             self._set_aside((topic.name, index))
-        return self._logs.get_or_create(topic.name, index, topic.topic_id, config, is_new=self._started)
+        return self._logs.get_or_create(topic.name, index, topic.topic_id, config, is_new=is_new)
 
     def _add(self, partition: Partition) -> None:
         key = partition.topic, partition.index

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from replication.leadership import LeaderContext, Leadership
+from replication.metadata.image import NO_LEADER
 
 if TYPE_CHECKING:
     from replication.metadata.image import PartitionImage
@@ -61,6 +62,19 @@ def become_follower(partition: Partition, state: PartitionImage) -> bool:
         if newer:
             partition.role_changed()
     return newer
+
+
+def step_down(partition: Partition) -> None:
+    """Lead no more, under an epoch whose leader is not known yet: that epoch is not taken.
+
+    The controller has said that this broker does not lead, so that it must not go on acknowledging.
+    """
+    partition.write_pending()
+    partition.is_leader = False
+    partition.leader_id = NO_LEADER
+    partition.isr = ()
+    partition.leadership = None
+    partition.role_changed()
 
 
 def _take(partition: Partition, state: PartitionImage) -> None:

@@ -177,7 +177,7 @@ def _partition(
     partition: PartitionImage, live: Mapping[int, object], reachable: Mapping[int, object], version: int
 ) -> m.MetadataResponse.MetadataResponsePartition:
     replicas, isr = list(partition.replicas), list(partition.isr)
-    offline = [broker for broker in replicas if broker not in live]
+    offline = [broker for broker in replicas if broker not in live or broker in partition.offline]
     error, leader = leader_of(partition, live, reachable)
     if error == ErrorCode.LISTENER_NOT_FOUND and version < 6:
         error = ErrorCode.LEADER_NOT_AVAILABLE

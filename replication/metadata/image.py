@@ -27,7 +27,7 @@ Configs = Mapping[ConfigResource, Mapping[str, str]]
 @dataclass(slots=True, frozen=True)
 class PartitionImage:
     """One partition. `partition_epoch` is the version of its state node; `leader` is -1 while there is
-    none.
+    none. `offline` are replicas on log directories that have failed.
     """
 
     index: int
@@ -39,6 +39,7 @@ class PartitionImage:
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     recovering: bool = False
+    offline: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, frozen=True)

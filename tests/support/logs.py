@@ -110,11 +110,12 @@ def open_manager(
     config: LogConfig | None = None,
     clock: FixedClock | None = None,
     seed: bytes = b"logs",
+    broker_id: int = 1,
 ) -> LogManager:
     """A manager that is open and loaded."""
     settings = config or LogConfig()
     manager = LogManager(files, clock or FixedClock(), SeededRandom(seed), paths, lambda topic: settings)
-    manager.open(CLUSTER, 1)
+    manager.open(CLUSTER, broker_id)
     manager.load()
     return manager
 

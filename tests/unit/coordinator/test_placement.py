@@ -3,7 +3,8 @@
 import pytest
 
 from coordinator import placement
-from coordinator.placement import java_hash, partition_for
+from coordinator.placement import partition_for
+from protocol.java_hash import java_hash
 
 
 @pytest.mark.parametrize(
@@ -27,10 +28,6 @@ def test_a_key_lands_where_java_puts_it(key: str, code: int, partition: int) -> 
 def test_the_absolute_value_is_no_mask() -> None:
     key = "my-group"
     assert partition_for(key, 7) == 1906497762 % 7
-
-
-def test_a_lone_surrogate_is_one_unit() -> None:
-    assert java_hash("\ud83d") == 0xD83D
 
 
 def test_long_keys_land_where_the_rule_puts_them_and_are_not_kept() -> None:

@@ -1,0 +1,117 @@
+"""UpdateMetadata: what the controller tells every broker of the cluster becomes the next image.
+
+The list of live brokers replaces the one before; partitions come one by one and replace what was known of
+them; a partition whose leader is -2 is being deleted and goes, and a topic goes with its last one. The
+controller's id is learnt from here and nowhere else. Configurations, features and cluster id come from the
+store and stay.
+
+A partition may be told before one with a lower index. Until that one comes there is a gap, which shows as a
+partition without replicas and without a leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from protocol import messages as m
+from protocol.uuids import ZERO_UUID
+from replication.metadata.image import (
+    NO_LEADER,
+    BrokerImage,
+    ClusterImage,
+    EndpointImage,
+    PartitionImage,
+    TopicImage,
+)
+
+LEADER_DURING_DELETE = -2
+
+SECURITY_PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
+
+_State: TypeAlias = m.UpdateMetadataRequest.UpdateMetadataPartitionState
+
+
+def updated(image: ClusterImage, request: m.UpdateMetadataRequest) -> ClusterImage:
+    """The image after the request; untouched topics are shared with `image`."""
+    changed: dict[str, TopicImage] = {}
+    removed: list[str] = []
+    for name, topic_id, states in _by_topic(request):
+        before = image.topics.get(name)
+        topic = _updated_topic(name, topic_id, before, states)
+        if topic is not None:
+            changed[name] = topic
+        elif before is not None:
+            removed.append(name)
+    if changed or removed:
+        image = image.with_topics(changed.values(), removed)
+    return replace(
+        image.with_brokers(_brokers(image, request)),
+        controller_id=request.controller_id,
+        controller_epoch=request.controller_epoch,
+    )
+
+
+def _by_topic(request: m.UpdateMetadataRequest) -> Iterable[tuple[str, bytes, list[_State]]]:
+    """Topic by topic; before v5 each partition names its topic."""
+    ungrouped: dict[str, list[_State]] = {}
+    for state in request.ungrouped_partition_states:
+        ungrouped.setdefault(state.topic_name, []).append(state)
+    grouped = [(topic.topic_name, topic.topic_id, topic.partition_states) for topic in request.topic_states]
+    return [*grouped, *((name, ZERO_UUID, states) for name, states in ungrouped.items())]
+
+
+def _updated_topic(
+    name: str, topic_id: bytes, before: TopicImage | None, states: list[_State]
+) -> TopicImage | None:
+    """The topic with these partitions; None if none is left."""
+    known: dict[int, PartitionImage] = {}
+    if before is not None and topic_id in (ZERO_UUID, before.topic_id):
+        known = {partition.index: partition for partition in before.partitions if partition.replicas}
+        topic_id = before.topic_id
+    for state in states:
+        if state.leader == LEADER_DURING_DELETE:
+            known.pop(state.partition_index, None)
+        else:
+            known[state.partition_index] = _partition(state)
+    if not known:
+        return None
+    partitions = tuple(known.get(index) or _gap(index) for index in range(max(known) + 1))
+    return TopicImage(name, topic_id, partitions)
+
+
+def _partition(state: _State) -> PartitionImage:
+    return PartitionImage(
+        state.partition_index,
+        state.leader,
+        state.leader_epoch,
+        state.zk_version,
+        tuple(state.isr),
+        tuple(state.replicas),
+        offline=tuple(state.offline_replicas),
+    )
+
+
+def _gap(index: int) -> PartitionImage:
+    return PartitionImage(index, NO_LEADER, -1, -1, (), ())
+
+
+def _brokers(image: ClusterImage, request: m.UpdateMetadataRequest) -> dict[int, BrokerImage]:
+    """The live brokers; one that is told as it is known stays the same object."""
+    brokers: dict[int, BrokerImage] = {}
+    for told in request.live_brokers:
+        endpoints = {
+            each.listener or SECURITY_PROTOCOLS[each.security_protocol]: EndpointImage(
+                each.host, each.port, SECURITY_PROTOCOLS[each.security_protocol]
+            )
+            for each in told.endpoints
+        }
+        known = image.brokers.get(told.id)
+        if known is not None and (known.endpoints, known.rack) == (endpoints, told.rack):
+            brokers[told.id] = known
+        else:
+            epoch = known.epoch if known is not None else -1
+            brokers[told.id] = BrokerImage(told.id, epoch, MappingProxyType(endpoints), told.rack)
+    return brokers

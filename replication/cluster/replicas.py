@@ -1,0 +1,167 @@
+"""The replicas of a broker in a cluster: roles come by LeaderAndIsr and StopReplica, not by images.
+
+The image (from UpdateMetadata) tells which topics exist, who is alive and how topics are configured. A topic
+that the image does not know is served to nobody, even where LeaderAndIsr has come already, as in Kafka: a
+client that asks here was told of the topic by a broker that knows more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from protocol.errors import ErrorCode
+from protocol.uuids import ZERO_UUID
+from replication import roles
+from replication.fetch import Wanted
+from replication.isr import IsrChange
+from replication.leadership import LeaderContext
+from replication.metadata.image import (
+    ClusterImage,
+    ImageHolder,
+    PartitionImage,
+    TopicImage,
+    changes_between,
+)
+from replication.partition import Partition
+from replication.replica_manager import Logs, ReplicaManager, TopicConfigOf
+from storage.errors import StorageError
+
+_log = logging.getLogger(__name__)
+
+
+class Fetching(Protocol):
+    """Whoever copies the leaders' logs."""
+
+    def follow(self, partition: Partition) -> None:
+        """Fetch from the partition's leader from now on, under its present epoch."""
+
+    def forget(self, partition: Partition) -> None:
+        """Fetch no more; no error if nobody did."""
+
+
+class ClusterReplicas(ReplicaManager):
+    """See the module. `fetching` is set before the first role comes."""
+
+    fetching: Fetching
+
+    def __init__(
+        self,
+        node_id: int,
+        holder: ImageHolder,
+        logs: Logs,
+        config_of: TopicConfigOf,
+        *,
+        lag_max_ms: int,
+        now_ms: Callable[[], int],
+        propose: Callable[[Partition, IsrChange], None],
+    ) -> None:
+        super().__init__(node_id, holder, logs, config_of)
+        self._fenced = False
+        self.context = LeaderContext(node_id, lag_max_ms, now_ms, self.is_alive, propose)
+
+    @property
+    def node_id(self) -> int:
+        """This broker's id."""
+        return self._node_id
+
+    def is_alive(self, broker_id: int) -> bool:
+        """Whether the metadata cache has the broker among the live ones."""
+        return broker_id in self._holder.current.brokers
+
+    # Images
+
+    def apply(self, old: ClusterImage, new: ClusterImage) -> None:
+        """Topics and their configurations; roles do not come from here."""
+        if old.topics is new.topics and old.configs is new.configs:
+            return
+        changes = changes_between(old, new)
+        for topic in changes.created:  # the log may be older than what is known of its topic
+            self._follow_topic_config(new, topic)
+        self._follow_configs(new, changes.configs)
+        if changes.created or changes.deleted or changes.configs:
+            self.changed()
+
+    def wanted_partition(self, wanted: Wanted) -> Partition | ErrorCode:
+        """As the base, for topics that the image knows."""
+        image = self._holder.current
+        if wanted.topic:
+            if wanted.topic not in image.topics:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif wanted.topic_id not in image.topics_by_id:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        return super().wanted_partition(wanted)
+
+    # Roles
+
+    def host(self, topic: str, topic_id: bytes, index: int, is_new: bool) -> Partition | ErrorCode:
+        """The partition, made with its log where it is missing; 103 for a log of another topic, 56."""
+        partition = self._by_name.get((topic, index))
+        log = partition.log if partition is not None else self._logs.get(topic, index)
+        if log is not None and ZERO_UUID not in (topic_id, log.topic_id) and log.topic_id != topic_id:
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        if partition is None:
+            known = topic_id if log is None or topic_id != ZERO_UUID else log.topic_id
+            config = self._topic_config(self._holder.current, topic)
+            partition = self._make(TopicImage(topic, known, ()), index, config, is_new)
+            if partition is None:
+                return ErrorCode.KAFKA_STORAGE_ERROR
+            partition.fenced = self._fenced
+        return ErrorCode.KAFKA_STORAGE_ERROR if partition.offline else partition
+
+    def become_leader(self, partition: Partition, state: PartitionImage) -> ErrorCode:
+        """Lead under the new epoch: NONE, or 56 where it cannot be noted in the log."""
+        self.fetching.forget(partition)
+        try:
+            roles.become_leader(partition, state, self.context)
+        except StorageError as error:
+            _log.error("%s is not led: %s", partition, error)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        self.changed()
+        return ErrorCode.NONE
+
+    def become_follower(self, partition: Partition, state: PartitionImage) -> ErrorCode:
+        """Follow the leader; NONE, or 56.
+
+        A leader that is not alive as far as is known is not followed, and its epoch is not taken, so that
+        the same LeaderAndIsr is accepted again. Whoever led until now steps down all the same.
+        """
+        try:
+            if not self.is_alive(state.leader):
+                _log.warning("%s: leader %d is not alive; not followed", partition, state.leader)
+                if partition.is_leader:
+                    roles.step_down(partition)
+                    self.changed()
+                return ErrorCode.NONE
+            if roles.become_follower(partition, state):
+                self.fetching.follow(partition)
+                self.changed()
+        except StorageError as error:
+            _log.error("%s does not follow: %s", partition, error)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE
+
+    def stop(self, topic: str, index: int, delete: bool) -> ErrorCode:
+        """The replica leaves this broker, with its log if `delete`; NONE, or 56 where that stays on disk."""
+        self.failed.pop((topic, index), None)
+        partition = self._by_name.pop((topic, index), None)
+        if partition is not None:
+            self._by_id.pop((partition.topic_id, index), None)
+            self.fetching.forget(partition)
+            partition.retire()
+            self.changed()
+        if delete and self._logs.get(topic, index) is not None:
+            try:
+                self._logs.delete(topic, index)
+            except StorageError as error:
+                _log.error("The log of deleted %s-%d stays on disk: %s", topic, index, error)
+                return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE
+
+    def fence(self, fenced: bool) -> None:
+        """Refuse acks 0 and 1 from now on, or accept them again (self_fence)."""
+        self._fenced = fenced
+        for partition in self:
+            partition.fenced = fenced
+        self.changed()
