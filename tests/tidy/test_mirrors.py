@@ -57,6 +57,7 @@ PROVED_ELSEWHERE = {
     "storage/verify.py": "tests/tools/test_verify_log.py",
     "replication/share/ports.py": "tests/unit/broker/share/test_settings.py",
     "runtime/files.py": "tests/contract/test_file_system.py",
+    "replication/cluster/channel.py": "tests/unit/broker/cluster/test_channels.py",
     "replication/metadata/store.py": "tests/contract/test_metadata_store.py",
     "replication/metadata/memory_store.py": "tests/contract/test_metadata_store.py",
     "replication/metadata/sqlite_store.py": "tests/contract/test_metadata_store.py",

@@ -1,0 +1,1 @@
+"""What makes a broker a member of a cluster: connections to other brokers."""
