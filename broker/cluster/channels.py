@@ -100,7 +100,7 @@ class DialledChannel:
                 return await link.send(link.client.send(request, version))
         except (OSError, TimeoutError, ProtocolViolation, MalformedMessage, UnsupportedVersion) as error:
             self.abort()
-            raise ChannelLost(f"broker {self._broker_id}: {error or type(error).__name__}") from error
+            raise ChannelLost(f"broker {self._broker_id}: {str(error) or type(error).__name__}") from error
         except BaseException:
             self.abort()
             raise
