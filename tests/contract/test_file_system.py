@@ -226,3 +226,15 @@ def test_a_file_that_is_held_for_an_answer_survives_its_removal(disk):
     assert handle.read_at(0, 5) == b"bytes"
     handle.let_go()
     handle.close()
+
+
+def test_a_file_that_is_held_for_an_answer_is_read_after_it_was_closed(disk):
+    files, home = disk
+    handle = files.open(f"{home}/a", create=True)
+    handle.append([b"bytes"])
+    assert handle.hold()
+    handle.close()
+    assert handle.read_at(0, 5) == b"bytes"
+    handle.let_go()
+    with pytest.raises(ValueError, match="is closed"):
+        handle.hold(force=True)

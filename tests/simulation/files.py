@@ -56,6 +56,7 @@ class SimFileHandle:
         self._files = files
         self._file = file
         self._closed = False
+        self._pins = 0
 
     def size(self) -> int:
         return len(self._file.seen)
@@ -90,7 +91,7 @@ class SimFileHandle:
         return bytes(self._file.seen[position : position + length])
 
     def is_cached(self, position: int, length: int) -> bool:
-        return not self._files.cold
+        return not (self._files.cold or self._files.misses())
 
     def warm(self, position: int, length: int) -> None:
         self._files.meet("read_at", self.path)
@@ -115,19 +116,26 @@ class SimFileHandle:
         self._closed = True
 
     def acquire_fd(self) -> int:
+        self._check()
+        self._pins += 1
         return -1
 
     def release_fd(self) -> None:
-        return None
+        self._pins -= 1
 
     def hold(self, force: bool = False) -> bool:
+        if not force and self._files.held >= self._files.held_max:
+            return False
+        self.acquire_fd()
+        self._files.held += 1
         return True
 
     def let_go(self) -> None:
-        return None
+        self._files.held -= 1
+        self.release_fd()
 
     def _check(self) -> None:
-        if self._closed:
+        if self._closed and not self._pins:
             raise ValueError(f"{self.path} is closed")
         self._files.check_alive()
 
@@ -140,6 +148,9 @@ class SimFileSystem:
         self.capacity_bytes = capacity_bytes
         self.draw: Callable[[str, str], Fault | None] = lambda operation, path: None
         self.cold = False
+        self.misses: Callable[[], bool] = lambda: False  # whether a look into the page cache finds nothing
+        self.held = 0  # by answers on their way
+        self.held_max = 1 << 30
         self._names: dict[str, SimFile] = {}
         self._dirs: dict[str, None] = {"/": None, ".": None}
         self._durable_names: dict[str, SimFile] = {}
@@ -198,7 +209,7 @@ class SimFileSystem:
         The process before has lost it, with its locks and what was armed for it.
         """
         after = copy.copy(self)
-        after._armed, after._locked = [], set()
+        after._armed, after._locked, after.held = [], set(), 0
         self._dead = True
         return after
 

@@ -21,6 +21,7 @@ from tests.simulation.wire import Wire
 from tests.simulation.world import START_MS, World
 
 PORT = 9092
+COLD = 0.2  # of reads that no answer in memory holds
 
 
 class Process:
@@ -80,6 +81,8 @@ class BrokerMachine:
         broker = Broker(loaded, env, lambda: self._gave_up(process), lambda _, env: self._store(loop))
         process = self.process = Process(loop, env, broker)
         self.disk.on_cut = lambda: loop.die()
+        misses = self.world.chance(f"page cache of {loop.name}")
+        self.disk.misses = lambda: misses.random() < COLD
         self.note("starts")
         self.started()
         loop.create_task(self._serve(process), name="the broker")

@@ -65,6 +65,7 @@ class Run:
             "offsets.topic.num.partitions": "3",
         }
         self.broker = BrokerMachine(world, self.wire, "b1", settings, MemoryTree())
+        self.broker.disk.held_max = chance.choice((0, 2, 1000))
         self.broker.started = self._broker_started
         self.broker.ended = self._broker_ended
         self.partitions: list[TopicPartition] = [

@@ -108,7 +108,7 @@ class PowerFileSystem(SimFileSystem):
                 change(names, dirs)
         self._dead = True
         after = PowerFileSystem(self.now_ms)
-        after.capacity_bytes = self.capacity_bytes
+        after.capacity_bytes, after.held_max = self.capacity_bytes, self.held_max
         after._dirs = dirs
         for path, file in sorted(names.items()):
             if posixpath.dirname(path) in dirs:
