@@ -23,6 +23,7 @@ from bench import (
     produce_load,
     recovery,
     report,
+    scale,
     spark,
 )
 from bench.rounds import Plan, Row
@@ -38,6 +39,7 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "reload": group_reload.rows,
     "recovery": recovery.rows,
     "compaction": compaction.rows,
+    "scale": scale.rows,
     "spark": spark.rows,
     "archive": archive.rows,
     "footprint": footprint.rows,

@@ -10,7 +10,9 @@ from protocol import messages as m
 LEADERS_SECONDS = 60.0  # a new topic's partitions may be without leaders at first
 
 
-def end_offsets(host: str, port: int, topic: str, partitions: int) -> list[int]:
+def end_offsets(
+    host: str, port: int, topic: str, partitions: int, limit_seconds: float = LEADERS_SECONDS
+) -> list[int]:
     """The end offset of each partition, in order."""
     asked = [
         m.ListOffsetsRequest.ListOffsetsPartition(partition_index=p, timestamp=-1) for p in range(partitions)
@@ -20,7 +22,7 @@ def end_offsets(host: str, port: int, topic: str, partitions: int) -> list[int]:
         topics=[m.ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=asked)],
     )
     with KafkaClient(f"{host}:{port}", "bench") as client:
-        deadline = time.monotonic() + LEADERS_SECONDS
+        deadline = time.monotonic() + limit_seconds
         while True:
             answer = client.call(request)
             errors = [p.error_code for p in answer.topics[0].partitions if p.error_code]

@@ -56,6 +56,15 @@ class FileHandle(Protocol):
     def truncate(self, size: int) -> None:
         """Cut the file to `size` bytes, which must not be more than it has."""
 
+    def preallocate(self, length: int) -> None:
+        """Make the file so long at once, zeros behind its end; `size` and `append` go by the end as before.
+
+        A handle that is opened later knows nothing of it, until `trim`.
+        """
+
+    def trim(self) -> None:
+        """Cut off what `preallocate` added and nobody wrote to."""
+
     def sync(self) -> None:
         """Bring contents and size to the disk. Waits for the disk: call it off the event loop.
 

@@ -31,11 +31,12 @@ _WARM_STEP_BYTES = 256 << 10
 class OsFileHandle(CachedFile):
     """A file on disk; see `runtime.files.FileHandle` for the contract of each method."""
 
-    __slots__ = ("_size",)
+    __slots__ = ("_preallocated", "_size")
 
     def __init__(self, cache: DescriptorCache, path: str, fd: int) -> None:
         super().__init__(cache, path, fd)
         self._size = os.fstat(fd).st_size
+        self._preallocated = False
 
     def size(self) -> int:
         return self._size
@@ -118,8 +119,23 @@ class OsFileHandle(CachedFile):
         try:
             os.ftruncate(fd, size)
             self._size = size
+            self._preallocated = False
         finally:
             self.release_fd()
+
+    def preallocate(self, length: int) -> None:
+        if length <= self._size:
+            return
+        fd = self.acquire_fd()
+        try:
+            os.ftruncate(fd, length)
+            self._preallocated = True
+        finally:
+            self.release_fd()
+
+    def trim(self) -> None:
+        if self._preallocated:
+            self.truncate(self._size)
 
     def sync(self) -> None:
         fd = self.acquire_fd()

@@ -66,7 +66,13 @@ class LocalLog:
             if self.files.exists(leftover):
                 self.files.remove(leftover)
         segment = Segment(
-            self.files, self.directory, base_offset, now_ms=now_ms, jitter_ms=jitter, create=True
+            self.files,
+            self.directory,
+            base_offset,
+            now_ms=now_ms,
+            jitter_ms=jitter,
+            create=True,
+            preallocate_bytes=self.config.segment_bytes if self.config.preallocate else 0,
         )
         self.segments.add(segment)
         self.flushed_position = 0

@@ -451,6 +451,7 @@ class PartitionLog:
         if self.end_offset == self.clean_end:
             return None
         try:
+            self.active.trim()
             self.active.add_final_time_entry()
             producers = self.producers
             producers.map_end_offset = self.end_offset

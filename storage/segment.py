@@ -1,7 +1,8 @@
 """One segment: the `.log` file with its indexes, named by the base offset.
 
 Invariants: batches lie back to back with increasing offsets, none below the base, none more than 2^31-1 above
-it. `size` counts the bytes whose write has returned; what lies behind it belongs to nobody yet. An index
+it. `size` counts the bytes whose write has returned; what lies behind it belongs to nobody yet: with
+`preallocate` that is zeros up to segment.bytes, until the segment is sealed or closed. An index
 entry is made for a batch when its position is more than the interval behind the last indexed batch's; the
 first batch never gets one. That rule depends on nothing but the log, so recovery rebuilds the very same
 index. Files are opened on first use. The active segment has its two indexes in memory, sealed ones on disk. A
@@ -11,6 +12,7 @@ third one, of aborted transactions, is only there where there are any.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runtime.files import FileHandle, FileSystem
@@ -57,6 +59,7 @@ class Segment:
         now_ms: int,
         jitter_ms: int = 0,
         create: bool = False,
+        preallocate_bytes: int = 0,
     ) -> None:
         self._files = files
         self.directory = directory
@@ -76,6 +79,8 @@ class Segment:
             self._handle = files.open(self.path(names.LOG), create=True)
             if self._handle.size():
                 self._handle.truncate(0)
+            if preallocate_bytes:
+                self._handle.preallocate(preallocate_bytes)
             self.size = 0
         else:
             self.size = files.size(self.path(names.LOG))
@@ -245,11 +250,17 @@ class Segment:
 
     def seal(self) -> None:
         """No more appends: indexes complete and on disk (not synced), memory given back."""
+        self.trim()
         self.add_final_time_entry()
         self.offset_index.unload()
         self.time_index.unload()
         if self._txn_index is not None:
             self._txn_index.write_out()
+
+    def trim(self) -> None:
+        """Cut the log file to its size, where it was made longer at once (`preallocate`)."""
+        if self._handle is not None:
+            self._handle.trim()
 
     def write_indexes(self) -> None:
         """Bring the indexes to their files; makes the files."""
@@ -324,8 +335,10 @@ class Segment:
         return renamed
 
     def close_files(self) -> None:
-        """Give up descriptors without writing anything."""
+        """Give up descriptors without writing anything; who opens the log file again finds its size."""
         if self._handle is not None:
+            with suppress(OSError):
+                self._handle.trim()
             self._handle.close()
             self._handle = None
         for index in (self._offset_index, self._time_index, self._txn_index):

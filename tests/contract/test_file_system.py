@@ -238,3 +238,37 @@ def test_a_file_that_is_held_for_an_answer_is_read_after_it_was_closed(disk):
     handle.let_go()
     with pytest.raises(ValueError, match="is closed"):
         handle.hold(force=True)
+
+
+def test_a_preallocated_file_is_long_and_goes_on_at_its_end(disk):
+    files, home = disk
+    handle = files.open(f"{home}/a", create=True)
+    handle.append([b"one"])
+    handle.preallocate(1_000)
+    assert (handle.size(), files.size(f"{home}/a")) == (3, 1_000)
+    handle.append([b"two", b"!"])
+    assert (handle.size(), files.size(f"{home}/a")) == (7, 1_000)
+    handle.write_at(0, b"O")
+    assert handle.read_at(0, 9) == b"Onetwo!\0\0"
+    assert files.open(f"{home}/a").size() == 1_000
+    handle.trim()
+    assert (handle.size(), files.size(f"{home}/a")) == (7, 7)
+    handle.append([b"more"])
+    handle.trim()
+    assert files.read_bytes(f"{home}/a") == b"Onetwo!more"
+    handle.preallocate(5)  # it is longer already
+    assert (handle.size(), files.size(f"{home}/a")) == (11, 11)
+
+
+def test_more_than_was_preallocated_may_be_written(disk):
+    files, home = disk
+    handle = files.open(f"{home}/a", create=True)
+    handle.preallocate(4)
+    handle.append([b"abcdefgh"])
+    handle.trim()
+    assert files.read_bytes(f"{home}/a") == b"abcdefgh"
+    handle.preallocate(100)
+    handle.truncate(2)
+    assert (handle.size(), files.read_bytes(f"{home}/a")) == (2, b"ab")
+    handle.append([b"!"])
+    assert files.read_bytes(f"{home}/a") == b"ab!"

@@ -57,15 +57,16 @@ class SimFileHandle:
         self._file = file
         self._closed = False
         self._pins = 0
+        self._end: int | None = None  # of what was written, where more was preallocated
 
     def size(self) -> int:
-        return len(self._file.seen)
+        return len(self._file.seen) if self._end is None else self._end
 
     def append(self, parts: Sequence[Buffer]) -> None:
-        self._write(len(self._file.seen), b"".join(parts), "append")
+        self._write(self.size(), b"".join(parts), "append")
 
     def write_at(self, position: int, data: Buffer) -> None:
-        assert 0 <= position <= len(self._file.seen), "a hole"
+        assert 0 <= position <= self.size(), "a hole"
         self._write(position, bytes(data), "write_at")
 
     def _write(self, position: int, data: bytes, operation: str) -> None:
@@ -81,6 +82,8 @@ class SimFileHandle:
                 data = data[: len(data) - (growth - room)]
                 fault = Fault(operation, errno.ENOSPC, self.path)
         seen[position : position + len(data)] = data
+        if self._end is not None:
+            self._end = max(self._end, position + len(data)) if fault is None else None
         self._file.mtime_ms = files.now_ms()
         if fault is not None:
             raise OSError(fault.number, os.strerror(fault.number), self.path)
@@ -99,9 +102,22 @@ class SimFileHandle:
 
     def truncate(self, size: int) -> None:
         self._check()
-        assert 0 <= size <= len(self._file.seen), "truncate makes no file longer"
+        assert 0 <= size <= self.size(), "truncate makes no file longer"
         self._files.meet("truncate", self.path)
         del self._file.seen[size:]
+        self._end = None
+
+    def preallocate(self, length: int) -> None:
+        self._check()
+        self._files.meet("preallocate", self.path)
+        end = self.size()
+        if length > end:
+            self._file.seen += bytes(length - len(self._file.seen))
+            self._end = end
+
+    def trim(self) -> None:
+        if self._end is not None:
+            self.truncate(self._end)
 
     def sync(self) -> None:
         self._check()

@@ -58,6 +58,7 @@ class KafkaProcess:
         self.version = version
         self.overrides = dict(overrides or {})
         self.jvm_flags = jvm_flags
+        self.start_timeout_s, self.stop_timeout_s = START_TIMEOUT_S, STOP_TIMEOUT_S
         self.host = "127.0.0.1"
         self.port = free_port()
         self.controller_port = free_port()
@@ -123,7 +124,10 @@ class KafkaProcess:
             )
         try:
             wait_for_listener(
-                self.host, self.port, START_TIMEOUT_S, alive=lambda: self.process.poll() is None
+                self.host,
+                self.port,
+                self.start_timeout_s,
+                alive=lambda: self.process.poll() is None,
             )
         except TimeoutError as error:
             self.kill()
@@ -136,7 +140,7 @@ class KafkaProcess:
             return
         self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(STOP_TIMEOUT_S)
+            self.process.wait(self.stop_timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
         self.process = None

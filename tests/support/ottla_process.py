@@ -42,6 +42,7 @@ class OttlaProcess:
     ) -> None:
         self.overrides = dict(overrides or {})
         self.environment = dict(environment or {})
+        self.start_timeout_s, self.stop_timeout_s = START_TIMEOUT_S, STOP_TIMEOUT_S
         self.host = "127.0.0.1"
         self.port = free_port()
         self.keeps_directory = directory is not None
@@ -108,7 +109,7 @@ class OttlaProcess:
             return False
 
         try:
-            wait_until(ready, "our broker to start", START_TIMEOUT_S)
+            wait_until(ready, "our broker to start", self.start_timeout_s)
         except TimeoutError as error:
             self.kill()
             raise RuntimeError(f"{error}\n{self.output()[-3000:]}") from error
@@ -123,7 +124,7 @@ class OttlaProcess:
             return None
         self.process.send_signal(signal.SIGTERM)
         try:
-            code = self.process.wait(STOP_TIMEOUT_S)
+            code = self.process.wait(self.stop_timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
             raise

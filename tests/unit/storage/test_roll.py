@@ -215,3 +215,79 @@ def test_what_was_appended_is_not_read_again_for_its_producers(reopened, monkeyp
     append(log, batch(1))
     assert [*log.producers.entries] == [7]
     close_clean(log)
+
+
+def log_file(base, partition="t-0"):
+    return f"/logs/{partition}/{base:020d}.log"
+
+
+def test_a_preallocated_segment_is_as_long_as_it_may_become_and_is_cut_when_sealed():
+    files = SimFileSystem()
+    log = new_log(files, preallocate=True, segment_bytes=4 * ONE)
+    assert (files.size(log_file(0)), log.size_bytes, log.position) == (4 * ONE, 0, 0)
+    for _ in range(3):
+        append(log, batch(1))
+    assert (files.size(log_file(0)), log.size_bytes) == (4 * ONE, 3 * ONE)
+    assert read_offsets(log) == [0, 1, 2]
+    log.roll(START_MS)
+    assert (files.size(log_file(0)), files.size(log_file(3))) == (3 * ONE, 4 * ONE)
+    assert log.size_bytes == 3 * ONE
+    for _ in range(4):
+        append(log, batch(1))
+    assert (bases(log), files.size(log_file(3))) == ([0, 3], 4 * ONE)
+
+
+def test_a_preallocated_log_is_cut_at_a_clean_stop_and_goes_on_behind_its_end():
+    files = SimFileSystem()
+    config = LogConfig(preallocate=True, segment_bytes=1 << 20)
+    manager = open_manager(files, config=config)
+    append(manager.get_or_create("t", 0, TOPIC_ID), batch(2))
+    manager.get_or_create("t", 1, TOPIC_ID)
+    manager.close()
+    assert files.size(log_file(0)) == len(batch(2))
+    assert files.size(log_file(0, "t-1")) == 0
+    again = open_manager(files.crash(), config=config)
+    assert not again.unclean
+    log = again.get_or_create("t", 0, TOPIC_ID)
+    append(log, batch(1))
+    assert (read_offsets(log), log.size_bytes) == ([0, 1, 2], len(batch(2)) + ONE)
+
+
+def test_zeros_that_a_crash_leaves_in_a_preallocated_log_are_no_records(caplog):
+    files = SimFileSystem()
+    config = LogConfig(preallocate=True, segment_bytes=1 << 20)
+    log = open_manager(files, config=config).get_or_create("t", 0, TOPIC_ID)
+    append(log, batch(2))
+    log.flush()
+    append(log, batch(1))
+    crashed = files.crash(tail=lambda path, unsynced: unsynced)
+    assert crashed.size(log_file(0)) == 1 << 20
+    again = open_manager(crashed, config=config).get_or_create("t", 0, TOPIC_ID)
+    assert again.size_bytes == crashed.size(log_file(0))
+    assert read_offsets(again)[:2] == [0, 1]
+    end = again.end_offset
+    append(again, batch(1))
+    assert read_offsets(again)[-1] == end
+
+
+def test_a_write_that_fails_in_a_preallocated_segment_leaves_no_trace():
+    files = SimFileSystem()
+    log = new_log(files, preallocate=True, segment_bytes=1 << 20)
+    append(log, batch(1))
+    files.fail_next("append", errno.ENOSPC, ".log", 5)
+    with pytest.raises(StorageFailed):
+        append(log, batch(1))
+    assert log.size_bytes == ONE
+    append(log, batch(1))
+    assert (read_offsets(log), log.size_bytes) == ([0, 1], 2 * ONE)
+
+
+def test_a_preallocated_directory_that_is_renamed_goes_on_behind_its_end():
+    files = SimFileSystem()
+    log = new_log(files, preallocate=True, segment_bytes=1 << 20)
+    append(log, batch(1))
+    log.local.rename_directory("/logs/u-0")
+    log.handle = log.active.handle
+    append(log, batch(1))
+    assert read_offsets(log) == [0, 1]
+    assert files.size(log_file(0, "u-0")) == 2 * ONE
