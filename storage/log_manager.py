@@ -207,9 +207,15 @@ class LogManager:
 
     @property
     def shared_with_kafka(self) -> bool:
-        """Whether a directory holds the metadata of an Apache Kafka node, which may want it back."""
+        """Whether a directory is an Apache Kafka node's, which may want it back.
+
+        It holds the node's metadata, or a meta.properties that only a Kafka with ZooKeeper writes.
+        """
         name = names.partition_dir(names.METADATA_TOPIC, 0)
-        return any(self._files.is_dir(directory.path_of(name)) for directory in self.online_dirs())
+        return any(
+            (each.meta is not None and each.meta.version == 0) or self._files.is_dir(each.path_of(name))
+            for each in self.online_dirs()
+        )
 
     # --- creating and deleting ------------------------------------------------------------------------------
 

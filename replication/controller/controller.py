@@ -117,20 +117,27 @@ class Controller:
         `unclean` says that the last stop of this node was not clean, `lost(topic, index)` that a partition
         has no log any more. `on_disk` are the logs that the log manager found; it is consumed, and they are
         adopted, only when the store is new (a store without topics may be one whose topics were deleted), or
-        when the directories are `shared` with Apache Kafka, which may have created topics since.
+        when the directories are `shared` with Apache Kafka, which may have made topics and partitions since.
         Raises StoreError and BadPayload: a node that cannot read its metadata must not start.
         """
 
         async def take_over() -> ClusterImage:
             nodes = await self._store.subtree("/")
             me, epoch = self._settings.node_id, next_controller_epoch(nodes)
+            found: list[adoption.LogOnDisk] = []
             writes = missing_roots(nodes)
             writes.append(Create(paths.broker(me), self._registration(rack, endpoints), ephemeral=True))
             writes.append(write_of_controller_epoch(nodes, epoch))
             if shared or paths.CONTROLLER_EPOCH not in nodes:
-                writes += self._adopt((log for log in on_disk if paths.topic(log.topic) not in nodes), epoch)
+                found = list(on_disk)
+                writes += self._adopt((log for log in found if paths.topic(log.topic) not in nodes), epoch)
             await self._store.multi(writes)
             image = load_image(await self._store.subtree("/"), me, epoch)
+            if found and (more := adoption.grown(image.topics, found, me)):
+                names = [topic.name for topic, _ in more[:_NAMES_TOLD]]
+                _log.info("Adopting new partitions of %d topic(s): %s", len(more), ", ".join(names))
+                await self._store.multi(adoption.growth(more, epoch))
+                image = image.with_topics(topic for topic, _ in more)
             changed, operations = epochs.complete_and_raise(
                 image, me, lambda topic, index: unclean or lost(topic, index)
             )

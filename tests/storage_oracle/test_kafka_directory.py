@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
 
+from protocol import messages as m
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
+from tests.support.zookeeper_process import ZookeeperProcess
 
 pytestmark = pytest.mark.kafka
 
@@ -34,8 +37,17 @@ Row = tuple[int, int, bytes | None, bytes | None]
 
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KafkaProcess]:
-    with KafkaProcess(request.param, SETTINGS, tmp_path) as running:
-        yield running
+    """By version; "3.9.2 ZooKeeper" is one with a ZooKeeper of its own."""
+    version, _, store = request.param.partition(" ")
+    with ExitStack() as stack:
+        settings = dict(SETTINGS)
+        if store:
+            zookeeper = stack.enter_context(ZookeeperProcess())
+            settings["zookeeper.connect"] = f"{zookeeper.address}/kafka"
+        broker = stack.enter_context(KafkaProcess(version, settings, tmp_path))
+        with WireClient(broker.bootstrap_servers) as wire:
+            wait_until(lambda: bool(wire.metadata().brokers), "the broker to know itself", 30)
+        yield broker
 
 
 def fill(broker: Either, first: int) -> None:
@@ -141,20 +153,36 @@ def leads(broker: Either) -> None:
     with WireClient(broker.bootstrap_servers) as wire:
 
         def ready() -> bool:
-            return not any(
+            """Kafka with a ZooKeeper leads partitions a moment before Metadata tells of them."""
+            errors = [
                 wire.list_offset(topic, -1, partition).error_code
                 for topic, partitions in TOPICS.items()
                 for partition in range(partitions)
-            )
+            ]
+            errors += [topic.error_code for topic in wire.metadata(*TOPICS, "__consumer_offsets").topics]
+            return not any(errors)
 
         wait_until(ready, "all partitions to have leaders", 30)
 
 
 def files_below(directory: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(directory.iterdir())}
+    """None of a directory that is not there, as in ZooKeeper mode."""
+    return {path.name: path.read_bytes() for path in sorted(directory.glob("*"))}
 
 
-@pytest.mark.parametrize(("kafka", "ending"), [("4.4.0", "stopped"), ("3.9.2", "killed")], indirect=["kafka"])
+def add_partition(wire: WireClient, topic: str, count: int) -> None:
+    """Have the topic `count` partitions, and wait for the last one's leader."""
+    more = m.CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=count, assignments=None)
+    [done] = wire.send(m.CreatePartitionsRequest(topics=[more], timeout_ms=30_000), 3).results
+    assert done.error_code == 0, done
+    wait_until(lambda: not wire.list_offset(topic, -1, count - 1).error_code, "the new partition", 30)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "ending"),
+    [("4.4.0", "stopped"), ("3.9.2", "killed"), ("3.9.2 ZooKeeper", "stopped")],
+    indirect=["kafka"],
+)
 def test_a_directory_of_kafka_is_taken_over_and_given_back(kafka: KafkaProcess, ending: str) -> None:
     with WireClient(kafka.bootstrap_servers) as wire:
         for topic, partitions in TOPICS.items():
@@ -190,16 +218,20 @@ def test_a_directory_of_kafka_is_taken_over_and_given_back(kafka: KafkaProcess, 
     with WireClient(kafka.bootstrap_servers) as wire:
         made_meanwhile = wire.create_topic("made-meanwhile")
         wire.produce_values("made-meanwhile", b"one", b"two")
+        add_partition(wire, "a.b-c_1", 2)
+        wire.produce_values("a.b-c_1", b"in a new partition", partition=1)
     kafka.stop()
     assert not [path.name for path in kafka.log_dir.iterdir() if path.name.endswith("-stray")]
 
     started = time.monotonic()
     with OttlaProcess(directory=kafka.directory) as ottla:
         assert time.monotonic() - started < 30
+        before[2]["a.b-c_1"] = (before[2]["a.b-c_1"][0], 2)
         assert identity(ottla) == before
         again = everything(ottla)
         with WireClient(ottla.bootstrap_servers) as wire:
             assert bytes(wire.metadata("made-meanwhile").topics[0].topic_id) == made_meanwhile
             assert len(wire.stored_batches("made-meanwhile")) == 1
+            assert len(wire.stored_batches("a.b-c_1", 1)) == 1
     assert all(len(again[key]) > len(rows) for key, rows in written.items())
     assert {key: rows[: len(written[key])] for key, rows in again.items()} == written

@@ -436,6 +436,16 @@ def test_a_log_start_that_could_not_be_written_is_written_later():
     assert log.directory.offsets("log-start-offset-checkpoint") == {("t", 0): 2}
 
 
+def test_a_directory_of_a_kafka_with_zookeeper_is_shared():
+    files = SimFileSystem()
+    files.make_dirs("/logs")
+    files.write_atomic(
+        "/logs/meta.properties", b"version=0\nbroker.id=1\ncluster.id=abcdefghijklmnopqrstuv\n"
+    )
+    manager = open_manager(files)
+    assert manager.shared_with_kafka
+
+
 def test_a_directory_with_kafkas_metadata_is_shared():
     files = SimFileSystem()
     manager = open_manager(files)

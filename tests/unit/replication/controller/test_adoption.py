@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replication.controller.adoption import LogOnDisk, adopt
+from replication.controller.adoption import LogOnDisk, adopt, grown
 
 ID, OTHER = bytes([1]) * 16, bytes([2]) * 16
 
@@ -32,3 +32,25 @@ def test_what_does_not_tell_a_whole_topic_is_left():
     topics, left = adopt(logs, 1)
     assert topics == []
     assert left == ["__cluster_metadata", "bad name", "gap", "no-id", "two-ids"]
+
+
+def test_partitions_that_go_on_from_the_known_ones_are_added():
+    [topic], _ = adopt([LogOnDisk("t", 0, ID, 4)], 7)
+    logs = [
+        LogOnDisk("t", 0, ID, 4),
+        LogOnDisk("t", 2, ID, 9),
+        LogOnDisk("t", 1, ID, -1),
+        LogOnDisk("t", 4, ID, 0),
+        LogOnDisk("unknown", 1, ID, 0),
+    ]
+    [(now, added)] = grown({"t": topic}, logs, 7)
+    assert [(p.index, p.leader, p.leader_epoch, p.isr) for p in added] == [(1, 7, 0, (7,)), (2, 7, 10, (7,))]
+    assert now.partitions == topic.partitions + added
+    assert (now.name, now.topic_id) == ("t", ID)
+
+
+def test_a_partition_of_another_topic_id_or_behind_a_gap_is_not_added():
+    [topic], _ = adopt([LogOnDisk("t", 0, ID, 4)], 7)
+    assert grown({"t": topic}, [LogOnDisk("t", 1, OTHER, 0)], 7) == []
+    assert grown({"t": topic}, [LogOnDisk("t", 1, None, 0), LogOnDisk("t", 2, ID, 0)], 7) == []
+    assert grown({"t": topic}, [LogOnDisk("t", 0, ID, 4)], 7) == []

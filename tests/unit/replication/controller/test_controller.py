@@ -299,6 +299,23 @@ def test_topics_that_kafka_created_in_a_shared_directory_are_adopted_beside_the_
     asyncio.run(main())
 
 
+def test_partitions_that_kafka_added_in_a_shared_directory_are_adopted():
+    async def main():
+        first = Broker()
+        await first.start()
+        topic_id = (await first.create("t", 2)).topic_id
+        await first.store.close()
+        second = Broker(first.files.crash(), first.tree)
+        on_disk = [LogOnDisk("t", index, topic_id, index) for index in (3, 1, 2)]
+        image = await second.start(on_disk=on_disk, shared=True)
+        assert image.topics["t"].topic_id == topic_id
+        assert [p.leader_epoch for p in image.topics["t"].partitions[2:]] == [3, 4]
+        assert produce(second.replicas.get("t", 3)) == 0
+        await assert_store_and_image_agree(second)
+
+    asyncio.run(main())
+
+
 def test_a_store_whose_topics_were_deleted_adopts_nothing():
     async def main():
         first = Broker()
