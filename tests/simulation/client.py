@@ -48,7 +48,7 @@ class Client:
         self.chance = world.chance(name)
         self.stopping = False
         self.leaders: dict[TopicPartition, Leader] = {}
-        self._bootstrap, self._topics, self._slow = list(bootstrap), list(topics), slow
+        self.bootstrap, self._topics, self._slow = list(bootstrap), list(topics), slow
         self._addresses: dict[int, tuple[str, int]] = {}
         self._callers: dict[object, Caller] = {}
         self._dialing = asyncio.Lock()
@@ -79,7 +79,7 @@ class Client:
 
     async def refresh(self) -> None:
         """Ask any broker where the partitions are. Raises CallLost."""
-        address = self.chance.choice(self._bootstrap)
+        address = self.chance.choice(self.bootstrap)
         caller = await self.caller_for(("bootstrap", address), address)
         names = [m.MetadataRequest.MetadataRequestTopic(name=topic) for topic in self._topics]
         answer = await caller.ask(
@@ -103,10 +103,11 @@ class Client:
             caller.close()
 
 
-async def create_topic(client: Client, address: tuple[str, int], wanted: m.Message) -> None:
-    """Create topics with one request and insist on it, whatever happens in between."""
+async def create_topics(client: Client, wanted: m.Message) -> None:
+    """Create topics with one request and insist on it, whatever happens; any broker may be asked."""
     while True:
         try:
+            address = client.chance.choice(client.bootstrap)
             caller = await client.caller_for(("bootstrap", address), address)
             answer = await caller.ask(wanted, REQUEST_TIMEOUT_S)
         except CallLost:

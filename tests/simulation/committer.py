@@ -54,7 +54,7 @@ class Committer(Client):
     async def _caller(self) -> Caller:
         """A connection to the group's coordinator. Raises CallLost."""
         if self._coordinator is None:
-            address = self.chance.choice(self._bootstrap)
+            address = self.chance.choice(self.bootstrap)
             caller = await self.caller_for(("bootstrap", address), address)
             request = m.FindCoordinatorRequest(coordinator_keys=[self.name], key_type=0)
             [found] = (await caller.ask(request, REQUEST_TIMEOUT_S)).coordinators

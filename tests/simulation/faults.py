@@ -20,6 +20,8 @@ BETWEEN_US = (100 * MS_US, 1_500 * MS_US)
 DOWN_US = (5 * MS_US, 700 * MS_US)
 LASTING_US = (50 * MS_US, 1_200 * MS_US)
 
+Kind = Callable[[BrokerMachine], None]
+
 
 class Faults:
     """See the module."""
@@ -29,19 +31,10 @@ class Faults:
         self._chance = world.chance("faults")
         self._until_us = 0
         self.promised_on_disk: Callable[[TopicPartition], bool] = lambda partition: False
-        kinds = (
-            self._kill,
-            self._power,
-            self._power_in_a_write,
-            self._pause,
-            self._reset,
-            self._cut,
-            self._full_disk,
-            self._failing_disk,
-            self._slow_disk,
-            self._stop,
-            self._clock_jump,
-        )
+        self._kinds: Sequence[Kind] = ()
+
+    def draw_kinds(self, kinds: Sequence[Kind]) -> None:
+        """Some of these are what happens in this run."""
         self._kinds = self._chance.sample(kinds, self._chance.randint(2, len(kinds)))
 
     def begin(self, until_us: int) -> None:
@@ -74,38 +67,35 @@ class Faults:
         self._world.trace.mark(name)
         machine.note(f"fault: {name}")
 
-    def _start_later(self, machine: BrokerMachine) -> None:
+    def restart(self, machine: BrokerMachine) -> None:
+        """Start a broker that is down, a little later."""
         self._world.after(self._chance.randint(*DOWN_US), self._start, machine)
 
     def _start(self, machine: BrokerMachine) -> None:
         if machine.process is None:
             machine.start()
 
-    def ended(self, machine: BrokerMachine, why: str) -> None:
-        """A broker's process came to its end without being killed."""
-        self._start_later(machine)
-
     # -- the kinds
 
-    def _kill(self, machine: BrokerMachine) -> None:
+    def kill(self, machine: BrokerMachine) -> None:
         self._mark(machine, "kill")
         machine.kill()
-        self._start_later(machine)
+        self.restart(machine)
 
-    def _power(self, machine: BrokerMachine) -> None:
+    def lose_power(self, machine: BrokerMachine) -> None:
         self._mark(machine, "power")
-        self._lose_power(machine)
+        self._go_dark(machine)
 
-    def _lose_power(self, machine: BrokerMachine) -> None:
+    def _go_dark(self, machine: BrokerMachine) -> None:
         fate = self._chance.choice((Lost(), Kept(), Torn(self._chance.randint(0, 1 << 30))))
         machine.lose_power(fate)
         for partition in list(self._history.partitions):
             if not self.promised_on_disk(partition):
                 self._history.forgive(partition)
         self._history.group_losses += 1
-        self._start_later(machine)
+        self.restart(machine)
 
-    def _power_in_a_write(self, machine: BrokerMachine) -> None:
+    def lose_power_in_a_write(self, machine: BrokerMachine) -> None:
         """The power goes at one of the next changes of the disk, in the middle of what the broker does."""
         disk, process = machine.disk, machine.process
         assert process is not None
@@ -118,12 +108,12 @@ class Faults:
         def gone() -> None:
             if machine.process is process:
                 self._mark(machine, "power in a write")
-                self._lose_power(machine)
+                self._go_dark(machine)
 
         disk.on_cut = cut
         disk.cut_at = disk.operations + self._chance.randint(0, 30)
 
-    def _pause(self, machine: BrokerMachine) -> None:
+    def pause(self, machine: BrokerMachine) -> None:
         self._mark(machine, "pause")
         process = machine.process
         machine.pause()
@@ -134,18 +124,18 @@ class Faults:
 
         self._world.after(self._chance.randint(*LASTING_US), resume)
 
-    def _stop(self, machine: BrokerMachine) -> None:
+    def stop(self, machine: BrokerMachine) -> None:
         if machine.serving:
             self._mark(machine, "stop")
             machine.stop()
 
-    def _reset(self, machine: BrokerMachine) -> None:
+    def reset(self, machine: BrokerMachine) -> None:
         sockets = [socket for socket in machine.kernel.sockets if socket.out is not None]
         for socket in self._chance.sample(sockets, min(len(sockets), self._chance.randint(1, 3))):
             self._mark(machine, "reset")
             self._wire.reset(socket)
 
-    def _cut(self, machine: BrokerMachine) -> None:
+    def cut(self, machine: BrokerMachine) -> None:
         others = sorted(name for name in self._wire.kernels if name != machine.name)
         other = self._chance.choice(others)
         ways = self._chance.choice(
@@ -161,7 +151,7 @@ class Faults:
             self._wire.cut(*way)
         self._world.after(self._chance.randint(*LASTING_US), heal)
 
-    def _full_disk(self, machine: BrokerMachine) -> None:
+    def fill_disk(self, machine: BrokerMachine) -> None:
         self._mark(machine, "full disk")
         disk = machine.disk
         disk.capacity_bytes = disk.used_bytes() + self._chance.randint(0, 3_000)
@@ -171,12 +161,12 @@ class Faults:
 
         self._world.after(self._chance.randint(*LASTING_US), roomy)
 
-    def _failing_disk(self, machine: BrokerMachine) -> None:
+    def fail_disk(self, machine: BrokerMachine) -> None:
         """One operation fails with EIO: the log directory goes offline, and with it the broker."""
         self._mark(machine, "failing disk")
         machine.disk.draw = _once(self._chance.choice(("append", "sync", "open", "rename", "read_at")))
 
-    def _slow_disk(self, machine: BrokerMachine) -> None:
+    def slow_disk(self, machine: BrokerMachine) -> None:
         self._mark(machine, "slow disk")
         process = machine.process
         assert process is not None
@@ -187,7 +177,7 @@ class Faults:
 
         self._world.after(self._chance.randint(*LASTING_US), fast)
 
-    def _clock_jump(self, machine: BrokerMachine) -> None:
+    def jump_clock(self, machine: BrokerMachine) -> None:
         self._mark(machine, "clock jump")
         machine.clock_offset_ms += self._chance.choice((-5_000, -200, 300, 20_000))
 

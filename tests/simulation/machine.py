@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping
 from broker.config.load import load_config
 from broker.lifecycle import EXPECTED
 from broker.server import Broker
-from replication.metadata.memory_store import MemoryStore, MemoryTree
+from replication.metadata.store import MetadataStore
 from runtime.system import Env
 from tests.simulation.env import simulated_env
 from tests.simulation.loop import HostLoop
 from tests.simulation.power import Fate, PowerFileSystem
-from tests.simulation.store import SimStore
-from tests.simulation.wire import Wire
+from tests.simulation.wire import Kernel, Wire
 from tests.simulation.world import START_MS, World
+
+MakeStore = Callable[[Kernel, HostLoop], MetadataStore]
 
 PORT = 9092
 COLD = 0.2  # of reads that no answer in memory holds
@@ -36,7 +37,7 @@ class BrokerMachine:
     """See the module. `process` is None while none runs; `ended` is called when one ends by itself."""
 
     def __init__(
-        self, world: World, wire: Wire, name: str, settings: Mapping[str, str], tree: MemoryTree
+        self, world: World, wire: Wire, name: str, settings: Mapping[str, str], make_store: MakeStore
     ) -> None:
         self.world, self.wire, self.name = world, wire, name
         self.kernel = wire.kernel(name)
@@ -45,7 +46,7 @@ class BrokerMachine:
         self.process: Process | None = None
         self.lives = 0
         self.started: Callable[[], None] = lambda: None
-        self.ended: Callable[[str], None] = lambda why: None
+        self.ended: Callable[[BrokerMachine], None] = lambda machine: None
         self.disk = PowerFileSystem(self._wall_ms)
         self.disk.make_dirs("/data")
         self.disk.sync_dir("/")
@@ -55,8 +56,7 @@ class BrokerMachine:
             "log.cleaner.enable": "false",
             **settings,
         }
-        self._tree = tree
-        self._session: MemoryStore | None = None
+        self._make_store = make_store
         self._graves: list[HostLoop] = []
 
     def _wall_ms(self) -> int:
@@ -78,7 +78,9 @@ class BrokerMachine:
         loop = HostLoop(self.world, f"{self.name}.{self.lives}", slow_steps)
         env = simulated_env(self.world, self.wire, self.kernel, loop, self.disk, lambda: self.clock_offset_ms)
         loaded = load_config(None, [f"{key}={value}" for key, value in self._settings.items()])
-        broker = Broker(loaded, env, lambda: self._gave_up(process), lambda _, env: self._store(loop))
+        broker = Broker(
+            loaded, env, lambda: self._gave_up(process), lambda *_: self._make_store(self.kernel, loop)
+        )
         process = self.process = Process(loop, env, broker)
         self.disk.on_cut = lambda: loop.die()
         misses = self.world.chance(f"page cache of {loop.name}")
@@ -87,26 +89,20 @@ class BrokerMachine:
         self.started()
         loop.create_task(self._serve(process), name="the broker")
 
-    def _store(self, loop: HostLoop) -> SimStore:
-        if self._session is not None:
-            self._session.end()  # as the store in a file does when it is opened
-        store = SimStore(self.world, loop, self._tree)
-        self._session = store.session
-        return store
-
     async def _serve(self, process: Process) -> None:
         try:
             await process.broker.start()
         except EXPECTED as error:
             self.note(f"cannot start: {type(error).__name__}")
             await process.broker.stop()
-            self._end(process, f"it cannot start: {error}")
+            self._end(process)
             return
         process.serving = True
         self.note("serves")
 
     def _gave_up(self, process: Process) -> None:
-        process.loop.create_task(self._stop(process, "it gave up"), name="the end")
+        self.note("gives up")
+        process.loop.create_task(self._stop(process), name="the end")
 
     def stop(self) -> None:
         """As SIGTERM; `ended` is called when it is done."""
@@ -114,22 +110,22 @@ class BrokerMachine:
         process = self.process
         process.serving = False
         self.note("stops")
-        process.loop.create_task(self._stop(process, "it was told to stop"), name="the end")
+        process.loop.create_task(self._stop(process), name="the end")
 
-    async def _stop(self, process: Process, why: str) -> None:
+    async def _stop(self, process: Process) -> None:
         process.serving = False
         await process.broker.stop()
         await process.env.aclose()
-        self._end(process, why)
+        self._end(process)
 
-    def _end(self, process: Process, why: str) -> None:
-        self.note(f"ended: {why}")
-        self.world.after(0, self._ended, process, why)
+    def _end(self, process: Process) -> None:
+        self.note("ended")
+        self.world.after(0, self._ended, process)
 
-    def _ended(self, process: Process, why: str) -> None:
+    def _ended(self, process: Process) -> None:
         if self.process is process:
             self.kill()
-            self.ended(why)
+            self.ended(self)
 
     def kill(self) -> None:
         """As SIGKILL: memory is gone, the page cache is not, and the kernel closes the sockets."""

@@ -78,7 +78,7 @@ class Producer(Client):
         """A producer id and its epoch, whatever it takes."""
         while True:
             try:
-                address = self.chance.choice(self._bootstrap)
+                address = self.chance.choice(self.bootstrap)
                 caller = await self.caller_for(("bootstrap", address), address)
                 request = m.InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
                 answer = await caller.ask(request, REQUEST_TIMEOUT_S)

@@ -22,10 +22,27 @@ from replication.metadata.store import (
     Watcher,
 )
 from tests.simulation.loop import HostLoop
+from tests.simulation.wire import Kernel
 from tests.simulation.world import MS_US, World
 
 _T = TypeVar("_T")
 CALL_US = (50, 4 * MS_US)
+
+
+class LocalStores:
+    """The stores of a broker that is alone, one for each of its lives."""
+
+    def __init__(self, world: World, tree: MemoryTree) -> None:
+        self._world, self._tree = world, tree
+        self._session: MemoryStore | None = None
+
+    def make(self, kernel: Kernel, loop: HostLoop) -> SimStore:
+        """The store of a new life, which ends the session of the one before, as that in a file does."""
+        if self._session is not None:
+            self._session.end()
+        store = SimStore(self._world, loop, self._tree)
+        self._session = store.session
+        return store
 
 
 class SimStore:

@@ -1,0 +1,220 @@
+"""What all runs have in common: brokers, their clients, bad days, and the comparison at the end.
+
+Nine virtual seconds: topics are made, clients run, faults come and go until the eighth; then everything is
+mended, the clients end what they began, `settled` says when nothing is under way any more, and the whole log
+of each partition is read and compared with what was promised. Who does not come to an end is a failure, too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from protocol import messages as m
+from tests.simulation.client import Client, create_topics
+from tests.simulation.committer import Committer
+from tests.simulation.env import simulated_env
+from tests.simulation.faults import Faults
+from tests.simulation.history import History, TopicPartition
+from tests.simulation.loop import HostLoop
+from tests.simulation.machine import BrokerMachine
+from tests.simulation.power import PowerFileSystem
+from tests.simulation.producer import Producer, ProducerKind
+from tests.simulation.reader import Reader
+from tests.simulation.wire import Wire, WireSettings
+from tests.simulation.world import MS_US, SECOND_US, SimulationFailed, World
+
+FAULTS_FROM_US, FAULTS_UNTIL_US, CLIENTS_UNTIL_US = 1 * SECOND_US, 8 * SECOND_US, 9 * SECOND_US
+END_WITHIN_US = 20 * SECOND_US
+FLUSHED, PLAIN = "flushed", "plain"
+
+KINDS = (
+    ProducerKind(acks=-1, idempotent=True),
+    ProducerKind(acks=-1, idempotent=True, depth=1),
+    ProducerKind(acks=-1, retries=True),
+    ProducerKind(acks=1),
+    ProducerKind(acks=1, retries=True),
+    ProducerKind(acks=0),
+)
+WIRES = (
+    WireSettings(),
+    WireSettings(delay_us=(1 * MS_US, 8 * MS_US), window_bytes=8 << 10, split=0.4),
+    WireSettings(delay_us=(100, 40 * MS_US), spikes=0.02, window_bytes=1 << 20),
+    WireSettings(delay_us=(50, 200), bytes_per_second=400_000, window_bytes=16 << 10),
+)
+
+
+class Scenario:
+    """See the module. A kind of run makes its `machines` and says what is drawn and promised."""
+
+    replicas = 1
+    machines: list[BrokerMachine]
+
+    def __init__(self, seed: int) -> None:
+        self.world = world = World(seed)
+        self.chance = world.chance("scenario")
+        self.wire = Wire(world, self.chance.choice(WIRES))
+        self.history = History(world.fail)
+        self.partitions: list[TopicPartition] = [
+            (topic, index) for topic in (FLUSHED, PLAIN) for index in range(self.chance.randint(1, 3))
+        ]
+        self.clients: list[Client] = []
+        self._running = 0
+
+    def drawn_settings(self) -> dict[str, str]:
+        """Broker settings that differ from run to run."""
+        chance = self.chance
+        return {
+            "log.roll.ms": str(chance.choice((300, 2_000, 1 << 40))),
+            "log.index.interval.bytes": str(chance.choice((0, 500, 4096))),
+            "log.flush.offset.checkpoint.interval.ms": str(chance.choice((300, 2_000, 60_000))),
+            "replica.high.watermark.checkpoint.interval.ms": str(chance.choice((300, 5_000))),
+            "log.roll.jitter.ms": "0",
+            "file.delete.delay.ms": "500",
+            "offsets.topic.num.partitions": "3",
+        }
+
+    def faults(self) -> Faults:
+        """What may go wrong."""
+        raise AssertionError("each kind of run has its own")
+
+    def settled(self) -> bool:
+        """Whether nothing is under way any more, once faults and clients have ended."""
+        return True
+
+    def check_end(self) -> None:
+        """More that must be true at the end."""
+
+    def use(self, machines: Sequence[BrokerMachine]) -> None:
+        """The brokers of the run; each hears of starts and ends."""
+        self.machines = list(machines)
+        for machine in self.machines:
+            machine.started = self._broker_started
+
+    def _broker_started(self) -> None:
+        self.history.restarts += 1
+
+    def run(self) -> str:
+        """The digest of the trace. Raises SimulationFailed."""
+        reports = _Reports(self.world)
+        logger = logging.getLogger()
+        logger.addHandler(reports)
+        try:
+            faults = self.faults()
+            for machine in self.machines:
+                machine.ended = faults.restart
+                machine.start()
+            self._spawn(self._prepare())
+            self.world.at(FAULTS_FROM_US, faults.begin, FAULTS_UNTIL_US)
+            self.world.at(CLIENTS_UNTIL_US, self._stop_clients)
+            if not self.world.run(CLIENTS_UNTIL_US + END_WITHIN_US):
+                raise SimulationFailed("the run does not come to its end")
+        finally:
+            logger.removeHandler(reports)
+            self._bury()
+        return self.world.trace.digest
+
+    def _bury(self) -> None:
+        """Let the tasks of all processes end, without a word."""
+        logging.disable(logging.CRITICAL)
+        try:
+            for machine in self.machines:
+                machine.bury()
+            for client in self.clients:
+                client.env.loop.die()
+                client.env.loop.bury()
+        finally:
+            logging.disable(logging.NOTSET)
+
+    # -- clients
+
+    def _client(self, of: type[Client], name: str, *args: Any, **more: Any) -> Any:
+        loop = HostLoop(self.world, name)
+        env = simulated_env(self.world, self.wire, self.wire.kernel(name), loop, PowerFileSystem())
+        slow = 0.0 if name in ("admin", "verifier") else self.chance.choice((0.0, 0.0, 0.05, 0.3))
+        addresses = [machine.address for machine in self.machines]
+        client = of(self.world, env, name, self.history, addresses, (FLUSHED, PLAIN), slow, *args, **more)
+        self.clients.append(client)
+        return client
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """A task of the one that leads the run."""
+        if not self.clients:
+            self._client(Client, "admin")
+        self.clients[0].env.loop.create_task(self._guarded(work))
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        self._running += 1
+        await work
+        self._running -= 1
+
+    async def _prepare(self) -> None:
+        request, config = m.CreateTopicsRequest, m.CreateTopicsRequest.CreatableTopicConfig
+        topics = [
+            request.CreatableTopic(
+                name=topic,
+                num_partitions=sum(1 for each in self.partitions if each[0] == topic),
+                replication_factor=self.replicas,
+                configs=[
+                    config(name="flush.messages", value=value),
+                    config(name="min.insync.replicas", value=str(self.replicas // 2 + 1)),
+                ],
+            )
+            for topic, value in ((FLUSHED, "1"), (PLAIN, str((1 << 63) - 1)))
+        ]
+        await create_topics(self.clients[0], request(topics=topics, timeout_ms=1_000))
+        chance = self.chance
+        kinds = [KINDS[0], *(chance.choice(KINDS) for _ in range(chance.randint(1, 2)))]
+        for number, kind in enumerate(kinds, 1):
+            some = sorted(chance.sample(self.partitions, chance.randint(1, len(self.partitions))))
+            self._begin(self._client(Producer, f"p{number}", kind=kind, partitions=some))
+        for number in range(1, chance.randint(2, 3)):
+            sessions = chance.random() < 0.5
+            self._begin(self._client(Reader, f"c{number}", partitions=self.partitions, sessions=sessions))
+        self._begin(self._client(Committer, "g1", partitions=self.partitions[-2:]))
+
+    def _begin(self, client: Any) -> None:
+        client.env.loop.create_task(self._guarded(client.run()), name=client.name)
+
+    # -- the end
+
+    def _stop_clients(self) -> None:
+        for client in self.clients:
+            client.stopping = True
+        self._look_for_end()
+
+    def _look_for_end(self) -> None:
+        if self._running or not self.settled():
+            self.world.after(20 * MS_US, self._look_for_end)
+        else:
+            self._spawn(self._verify())
+
+    async def _verify(self) -> None:
+        self.wire.settings = WireSettings()
+        reader = self._client(Reader, "verifier", partitions=self.partitions, keep=True)
+        done = reader.env.loop.create_task(reader.read_to_end(), name="verifier")
+        done.add_done_callback(lambda _: self._compare(reader))
+
+    def _compare(self, reader: Reader) -> None:
+        for partition in self.partitions:
+            rows = reader.rows[partition]
+            self.history.check_log(partition, self.history.of(partition).start_offset, rows)
+            self.world.note("verifier", f"{partition} {len(rows)} records")
+        self.check_end()
+        self.world.stop()
+
+
+class _Reports(logging.Handler):
+    """What a broker reports with a trace is a failure of the run."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(logging.WARNING)
+        self._world = world
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        self._world.note("log", f"{record.name} {record.levelname}")
+        if record.exc_info:
+            formatter = logging.Formatter()
+            self._world.fail(f"logged: {text}\n{formatter.formatException(record.exc_info)}")
