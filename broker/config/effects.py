@@ -40,7 +40,8 @@ EFFECTIVE: Final = words(
     log.index.interval.bytes log.index.size.max.bytes log.initial.task.delay.ms
     log.message.downconversion.enable log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
     log.message.timestamp.type log.preallocate log.retention.bytes log.retention.check.interval.ms
-    log.retention.hours log.retention.minutes log.retention.ms log.roll.hours log.roll.jitter.hours log.roll.jitter.ms log.roll.ms
+    log.retention.hours log.retention.minutes log.retention.ms log.roll.hours log.roll.jitter.hours
+    log.roll.jitter.ms log.roll.ms
     log.segment.bytes log.segment.delete.delay.ms max.connections max.connections.per.ip
     max.connections.per.ip.overrides max.decompressed.message.bytes max.incremental.fetch.session.cache.slots
     max.request.partition.size.limit message.max.bytes min.insync.replicas node.id num.partitions
