@@ -16,6 +16,12 @@ CONTROLLER_EPOCH = "/controller_epoch"
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 DELETE_TOPICS = "/admin/delete_topics"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+PREFERRED_ELECTION = "/admin/preferred_replica_election"
+ISR_CHANGES = "/isr_change_notification"
+LOG_DIR_EVENTS = "/log_dir_event_notification"
+KAFKA_FEATURE = "/feature"
+"""Kafka's own finalized features, which a controller must have made before Kafka's brokers start."""
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 OTTLA = "/ottla"
 FEATURES = "/ottla/features"
@@ -34,10 +40,10 @@ ROOTS = (
     CONFIG_CHANGES,
     DELETE_TOPICS,
     BROKER_SEQUENCE,
-    "/isr_change_notification",
+    ISR_CHANGES,
     PRODUCER_ID_BLOCK,
     OTTLA,
-    "/log_dir_event_notification",
+    LOG_DIR_EVENTS,
     *(f"{CONFIG}/{kind}" for kind in CONFIG_TYPES),
 )
 """Created empty, where missing, at each start."""

@@ -60,11 +60,11 @@ class BrokerPayload:
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    return _dump({"version": "1", "id": cluster_id})
+    return dump({"version": "1", "id": cluster_id})
 
 
 def decode_cluster_id(path: str, value: bytes) -> str:
-    return str(_field(path, _load(path, value), "id", str))
+    return str(field_of(path, load_document(path, value), "id", str))
 
 
 def encode_topic(topic: TopicPayload) -> bytes:
@@ -74,12 +74,12 @@ def encode_topic(topic: TopicPayload) -> bytes:
     document["partitions"] = _assignment_out(topic.assignment)
     document["adding_replicas"] = _assignment_out(topic.adding)
     document["removing_replicas"] = _assignment_out(topic.removing)
-    return _dump(document)
+    return dump(document)
 
 
 def decode_topic(path: str, value: bytes) -> TopicPayload:
     """Versions 1 (assignment only), 2 (with reassignment) and 3 (with the topic id)."""
-    document = _load(path, value)
+    document = load_document(path, value)
     text = document.get("topic_id")
     try:
         topic_id = uuid_from_text(text) if isinstance(text, str) else None
@@ -103,18 +103,18 @@ def encode_state(state: StatePayload) -> bytes:
     }
     if state.recovering:
         document["leader_recovery_state"] = 1
-    return _dump(document)
+    return dump(document)
 
 
 def decode_state(path: str, value: bytes) -> StatePayload:
-    document = _load(path, value)
-    isr = _field(path, document, "isr", list)
+    document = load_document(path, value)
+    isr = field_of(path, document, "isr", list)
     if not all(isinstance(member, int) for member in isr):
         raise BadPayload(path, "isr holds something else than broker ids")
     return StatePayload(
-        _field(path, document, "leader", int),
-        _field(path, document, "leader_epoch", int),
-        _field(path, document, "controller_epoch", int),
+        field_of(path, document, "leader", int),
+        field_of(path, document, "leader_epoch", int),
+        field_of(path, document, "controller_epoch", int),
         tuple(isr),
         document.get("leader_recovery_state", 0) == 1,
     )
@@ -140,14 +140,14 @@ def encode_broker(broker: BrokerPayload) -> bytes:
     }
     if broker.rack is not None:
         document["rack"] = broker.rack
-    return _dump(document)
+    return dump(document)
 
 
 def decode_broker(path: str, value: bytes) -> BrokerPayload:
     """Versions 4 and 5 (3 and 2 name no protocol map: then the listener name is the protocol)."""
-    document = _load(path, value)
+    document = load_document(path, value)
     endpoints: dict[str, tuple[str, int]] = {}
-    for text in _field(path, document, "endpoints", list):
+    for text in field_of(path, document, "endpoints", list):
         name, _, address = str(text).partition("://")
         host, _, port = address.rpartition(":")
         if not name or not port.isdigit():
@@ -161,36 +161,36 @@ def decode_broker(path: str, value: bytes) -> BrokerPayload:
         if isinstance(protocols, dict)
         else {n: n for n in endpoints},
         str(rack) if rack is not None else None,
-        _integer(path, document.get("timestamp", -1)),
+        integer_of(path, document.get("timestamp", -1)),
     )
 
 
 def encode_config(values: Mapping[str, str]) -> bytes:
-    return _dump({"version": 1, "config": dict(values)})
+    return dump({"version": 1, "config": dict(values)})
 
 
 def decode_config(path: str, value: bytes) -> dict[str, str]:
-    config = _field(path, _load(path, value), "config", dict)
+    config = field_of(path, load_document(path, value), "config", dict)
     return {str(key): str(entry) for key, entry in config.items()}
 
 
 def encode_producer_id_block(broker_id: int, first: int, last: int) -> bytes:
     """`last` is inclusive; both bounds are strings in Kafka's JSON."""
-    return _dump({"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)})
+    return dump({"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)})
 
 
 def decode_producer_id_block(path: str, value: bytes) -> tuple[int, int, int]:
     """(broker id, first, last inclusive)."""
-    document = _load(path, value)
-    first, last = _field(path, document, "block_start", str), _field(path, document, "block_end", str)
-    return _field(path, document, "broker", int), _integer(path, first), _integer(path, last)
+    document = load_document(path, value)
+    first, last = field_of(path, document, "block_start", str), field_of(path, document, "block_end", str)
+    return field_of(path, document, "broker", int), integer_of(path, first), integer_of(path, last)
 
 
-def _dump(document: Mapping[str, Any]) -> bytes:
+def dump(document: Mapping[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def _load(path: str, value: bytes) -> dict[str, Any]:
+def load_document(path: str, value: bytes) -> dict[str, Any]:
     try:
         document = json.loads(value)
     except ValueError as error:
@@ -200,14 +200,14 @@ def _load(path: str, value: bytes) -> dict[str, Any]:
     return document
 
 
-def _field(path: str, document: Mapping[str, Any], name: str, kind: type) -> Any:
+def field_of(path: str, document: Mapping[str, Any], name: str, kind: type) -> Any:
     found = document.get(name)
     if not isinstance(found, kind):
         raise BadPayload(path, f"{name} is missing or not {kind.__name__}")
     return found
 
 
-def _integer(path: str, value: Any) -> int:
+def integer_of(path: str, value: Any) -> int:
     """A number, or a text that is one."""
     try:
         return int(value)
@@ -223,10 +223,10 @@ def _assignment_in(path: str, document: Mapping[str, Any], name: str, optional: 
     if optional and name not in document:
         return {}
     found: Assignment = {}
-    for index, replicas in _field(path, document, name, dict).items():
+    for index, replicas in field_of(path, document, name, dict).items():
         if not index.isdigit() or not isinstance(replicas, list):
             raise BadPayload(path, f"{name} is no map of partitions to broker ids")
-        found[int(index)] = tuple(_integer(path, replica) for replica in replicas)
+        found[int(index)] = tuple(integer_of(path, replica) for replica in replicas)
     return dict(sorted(found.items()))
 
 

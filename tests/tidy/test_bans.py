@@ -22,6 +22,7 @@ MAY_CATCH_EVERYTHING = {
     "replication/deadline_buckets.py",  # these two: a request that fails must not keep the others parked
     "replication/waiting.py",
     "broker/net/dispatch.py",
+    "replication/controller/cluster_controller.py",  # an event that fails ends an epoch, not the broker
     "runtime/worker_main.py",  # whatever a worker's call raises is the answer to its caller
     "runtime/tasks.py",
 }

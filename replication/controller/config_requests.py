@@ -1,0 +1,83 @@
+"""AlterConfigs and IncrementalAlterConfigs in a cluster: any broker writes them, all brokers are notified.
+
+The overrides are read from the store, changed by the rules that a node alone has, and written if nobody else
+changed them meanwhile. Then a note in /config/changes tells all brokers to read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from replication.controller.config_changes import ConfigPlan
+from replication.controller.outcomes import ConfigOutcome
+from replication.metadata import controller_payloads, paths, payloads
+from replication.metadata.configs import FOLDERS, ConfigResource
+from replication.metadata.image import ClusterImage
+from replication.metadata.store import (
+    BadVersion,
+    Delete,
+    MetadataStore,
+    Node,
+    NodeExists,
+    NoNode,
+    Operation,
+    Put,
+)
+
+CHANGE_PREFIX: Final = f"{paths.CONFIG_CHANGES}/config_change_"
+
+Planner = Callable[[ClusterImage], tuple[list[ConfigOutcome], ConfigPlan]]
+
+
+async def change_configs(
+    store: MetadataStore,
+    image: ClusterImage,
+    resources: Sequence[ConfigResource],
+    plan: Planner,
+    *,
+    validate_only: bool,
+) -> tuple[list[ConfigOutcome], Mapping[ConfigResource, Mapping[str, str]]]:
+    """Do what `plan(image)` says of an image with the stored overrides. Returns the outcomes and what the
+    changed resources have now.
+    """
+    while True:
+        nodes = await _read(store, resources)
+        stored = {
+            resource: payloads.decode_config(resource.path, node.value) for resource, node in nodes.items()
+        }
+        kept = {resource: values for resource, values in image.configs.items() if resource not in resources}
+        outcomes, made = plan(replace(image, configs={**kept, **stored}))
+        if validate_only or not made.operations:
+            return outcomes, {}
+        try:
+            await store.multi([_if_unchanged(operation, nodes) for operation in made.operations])
+        except (BadVersion, NodeExists, NoNode):
+            continue
+        for resource in made.configs:
+            await notify(store, resource)
+        return outcomes, made.configs
+
+
+async def notify(store: MetadataStore, resource: ConfigResource) -> None:
+    """Tell all brokers that the overrides of a resource have changed."""
+    entity = resource.path.removeprefix(f"{paths.CONFIG}/")
+    await store.create_sequential(CHANGE_PREFIX, controller_payloads.encode_config_change(entity))
+
+
+async def _read(store: MetadataStore, resources: Iterable[ConfigResource]) -> dict[ConfigResource, Node]:
+    nodes: dict[ConfigResource, Node] = {}
+    for resource in resources:
+        node = await store.get(resource.path) if resource.type in FOLDERS else None
+        if node is not None:
+            nodes[resource] = node
+    return nodes
+
+
+def _if_unchanged(operation: Operation, nodes: Mapping[ConfigResource, Node]) -> Operation:
+    """The same write, refused if the node is not the one that was read."""
+    versions = {resource.path: node.version for resource, node in nodes.items()}
+    if isinstance(operation, Put | Delete) and operation.path in versions:
+        return replace(operation, version=versions[operation.path])
+    return operation

@@ -1,0 +1,43 @@
+"""Waiting until this broker's own picture of the cluster shows what the controller has done.
+
+A client that is told that its topic exists must find it on the broker that told it so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from replication.metadata.image import ClusterImage, ImageHolder
+
+Shown = Callable[[ClusterImage], bool]
+
+
+class ImageWaits:
+    """All who wait for an image."""
+
+    def __init__(self, holder: ImageHolder) -> None:
+        self._holder = holder
+        self._waiting: dict[asyncio.Future[None], Shown] = {}
+        holder.subscribe(self._on_image)
+
+    async def until(self, shown: Shown, timeout_ms: int) -> bool:
+        """Return as soon as `shown(image)` holds; False when the time is over first."""
+        if shown(self._holder.current):
+            return True
+        if timeout_ms <= 0:
+            return False
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[future] = shown
+        try:
+            await asyncio.wait_for(future, timeout_ms / 1000)
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.pop(future, None)
+        return True
+
+    def _on_image(self, _: ClusterImage, image: ClusterImage) -> None:
+        for future, shown in list(self._waiting.items()):
+            if not future.done() and shown(image):
+                future.set_result(None)
