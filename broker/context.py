@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from broker.config.group_configs import GroupConfigs
     from broker.config.topic_configs import TopicConfigs
     from broker.groups import Groups
+    from broker.log_dir_mover import LogDirMover
     from broker.loggers import BrokerLoggers
     from broker.producer_ids import ProducerIds
     from broker.share.data_path import ShareDataPath
@@ -40,6 +41,7 @@ class BrokerContext:
     controller: Controller
     replicas: ReplicaManager
     logs: LogManager
+    mover: LogDirMover
     producer_ids: ProducerIds
     loggers: BrokerLoggers
     groups: Groups

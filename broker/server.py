@@ -27,6 +27,7 @@ from broker.groups import Groups
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.table import HANDLERS
+from broker.log_dir_mover import LogDirMover
 from broker.loggers import BrokerLoggers
 from broker.net.dispatch import Dispatcher
 from broker.net.hub import Hub
@@ -55,7 +56,7 @@ from runtime.stalls import StallWatch
 from runtime.workers import Workers
 from storage import names
 from storage.log_config import LogConfig
-from storage.log_dirs import read_meta
+from storage.log_dirs import LogDir, read_meta
 from storage.log_manager import LogManager
 from storage.segment_scan import scan_inline
 
@@ -75,8 +76,8 @@ MakeStore: TypeAlias = "Callable[[LoadedConfig, Env], MetadataStore]"
 
 
 def store_in_log_dir(loaded: LoadedConfig, env: Env) -> MetadataStore:
-    """The store of a broker that is alone: a file in its first log directory."""
-    return SqliteStore(f"{loaded.config.log_dirs[0]}/{FILE_NAME}", env.run_blocking)
+    """The store of a broker that is alone: a file in its metadata directory."""
+    return SqliteStore(f"{loaded.config.metadata_dir}/{FILE_NAME}", env.run_blocking)
 
 
 class CannotStart(Exception):
@@ -109,6 +110,8 @@ class Broker:
         )
         self._default_config: LogConfig | None = None
         self._store: MetadataStore | None = None
+        self._replicas: ReplicaManager | None = None
+        self._mover: LogDirMover | None = None
         self._groups: Groups | None = None
         self._share_state: ShareState | None = None
         self._share_data: ShareDataPath | None = None
@@ -147,11 +150,9 @@ class Broker:
 
     async def start(self) -> None:
         """Until this returns nothing was answered. Raises CannotStart, StorageError, StoreError, OSError."""
-        for directory in self.logs.dirs:
-            try:
-                directory.lock()
-            except OSError as error:
-                directory.fail(error)
+        self.logs.on_failure = self._dir_failed
+        self.logs.lock()
+        self._check_metadata_dir()
         self._adopt_node_id()
         endpoints = await self._bind()
         store = self._store = self._make_store(self._loaded, self._env)
@@ -159,7 +160,6 @@ class Broker:
         meta = next((d.meta for d in self.logs.dirs if d.meta is not None and d.meta.cluster_id), None)
         proposed = meta.cluster_id if meta is not None else uuid_to_text(self._env.random.uuid())
         cluster_id = await ensure_cluster_id(store, proposed)
-        self.logs.on_failure = lambda _: self._dir_failed()
         self.logs.open(cluster_id, self.config.node_id)
         await self._load_logs()
         controller, replicas = self._assemble(store)
@@ -186,6 +186,8 @@ class Broker:
             if coordinator is not None:
                 await coordinator.start()
         Upkeep(self._env, self.config, self.logs).start()
+        if self._mover is not None:
+            self._mover.resume()
         self._cleaner.start()
         self._idle.start()
         for listener in self._listeners:
@@ -254,10 +256,11 @@ class Broker:
         env, config, topic_configs, holder = self._env, self.config, self._topic_configs, self.holder
         dynamic = DynamicConfigs(config)
         dynamic.follow(holder)  # before the replicas: their logs' settings build on the broker's values
-        replicas = ReplicaManager(
+        replicas = self._replicas = ReplicaManager(
             config.node_id, holder, self.logs, lambda _, overrides: topic_configs.log_config(overrides)
         )
         replicas.on_change(self.hub.forget_shapes)
+        self._mover = LogDirMover(env, config, self.logs, replicas, self._cleaner.manager)
         dynamic.refresh_logs = replicas.refresh_configs
         controller = Controller(
             store,
@@ -298,6 +301,7 @@ class Broker:
             controller=controller,
             replicas=replicas,
             logs=self.logs,
+            mover=self._mover,
             producer_ids=ProducerIds(controller.allocate_producer_ids),
             loggers=BrokerLoggers(),
             groups=self._groups,
@@ -319,10 +323,30 @@ class Broker:
         )
         return controller, replicas
 
-    def _dir_failed(self) -> None:
-        self.hub.forget_shapes()
+    def _check_metadata_dir(self) -> None:
+        """Without the metadata that is where it was, the broker must not begin with none."""
+        directory = self.logs.dir_at(self.config.metadata_dir)
+        if directory is not None and directory.offline and self._metadata_is_here:
+            raise CannotStart(f"The directory of the metadata, {directory.path}, fails: {directory.failure}")
+
+    @property
+    def _metadata_is_here(self) -> bool:
+        return self._make_store is store_in_log_dir
+
+    def _dir_failed(self, directory: LogDir) -> None:
+        """Called on the thread that met the failure."""
+        self._env.loop.call_soon_threadsafe(self._stop_serving, directory)
+
+    def _stop_serving(self, directory: LogDir) -> None:
+        self.logs.stop_serving(directory)
+        if self._replicas is not None:
+            self._replicas.directory_failed()
         if not self.logs.online_dirs():
-            log.critical("No log directory is left; the broker stops")
+            paths = ", ".join(each.path for each in self.logs.dirs)
+            log.critical("Shutdown broker because all log dirs in %s have failed", paths)
+            self._failed()
+        elif directory.path == self.config.metadata_dir and self._metadata_is_here:
+            log.critical("Shutdown broker because the metadata log dir %s has failed", directory.path)
             self._failed()
 
     async def stop(self) -> None:

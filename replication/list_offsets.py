@@ -20,10 +20,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import dropwhile
+from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode
 from replication.partition import Partition
 from storage.errors import CorruptLog, StorageError
+
+if TYPE_CHECKING:
+    from storage.partition_log import PartitionLog
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
@@ -78,6 +82,13 @@ class Search:
     def run(self) -> FoundOffset:
         """The answer. Any thread; takes as long as reading and decompressing a batch does."""
         log = self.partition.log
+        found = self._search(log)
+        while self.partition.log is not log:  # it moved to another directory meanwhile
+            log = self.partition.log
+            found = self._search(log)
+        return found
+
+    def _search(self, log: PartitionLog) -> FoundOffset:
         timestamp = self.query.timestamp
         limit = log.end_offset if self.limit is None else self.limit
         try:

@@ -136,6 +136,15 @@ class Partition:
         self.wake()
         wake_all((session.waiter for session in sessions if session.waiter is not None), self)
 
+    def adopt_log(self, log: PartitionLog) -> None:
+        """The log moved to another directory: this one has the same records and takes its place."""
+        self.log = log
+        log.sync_later = True
+        self.gate = None  # the old one tells those who wait by it when its last sync ends
+        self.advance_high_watermark()
+        self.tell_watches()
+        self.wake()
+
     @property
     def offline(self) -> bool:
         """Whether the disk of this replica failed (error 56)."""

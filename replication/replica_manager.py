@@ -30,6 +30,7 @@ from storage.errors import StorageError
 from storage.log_config import LogConfig
 
 if TYPE_CHECKING:
+    from storage.future_logs import FutureLogs
     from storage.partition_log import PartitionLog
 
 _log = logging.getLogger(__name__)
@@ -51,6 +52,10 @@ class Logs(Protocol):
 
     def delete(self, topic: str, partition: int) -> None:
         """Set the log aside under another name at once; its files go later."""
+
+    @property
+    def futures(self) -> FutureLogs:
+        """Copies of logs that are on their way to another directory."""
 
     def set_aside(self, topic: str, partition: int, kind: str) -> None:
         """Close the log and rename its directory with the suffix `kind` (`stray`: kept for good)."""
@@ -77,6 +82,7 @@ class ReplicaManager:
         self._prepared: dict[tuple[bytes, int], Partition] = {}
         self._removed: dict[tuple[str, int], None] = {}  # their logs are still to be set aside
         self.failed: dict[tuple[str, int], StorageError] = {}
+        self._dir_failed = False
         self._on_change: list[Callable[[], None]] = []
         self._started = False  # the first image was applied: topics that come later are new
         holder.subscribe(self.apply)
@@ -102,6 +108,16 @@ class ReplicaManager:
     def get_by_id(self, topic_id: bytes, index: int) -> Partition | None:
         """The hosted partition, or None; then `error_of_id` says why."""
         return self._by_id.get((topic_id, index))
+
+    @property
+    def any_offline(self) -> bool:
+        """Whether there may be partitions for which `is_offline` holds."""
+        return self._dir_failed or bool(self.failed)
+
+    def is_offline(self, topic: str, index: int) -> bool:
+        """Whether the log of a partition of this broker is on a disk that failed, or could not be made."""
+        found = self._by_name.get((topic, index))
+        return (topic, index) in self.failed if found is None else found.offline
 
     def error_of(self, topic: str, index: int) -> ErrorCode:
         """Why `get` found nothing: 56, 6 or 3."""
@@ -205,6 +221,15 @@ class ReplicaManager:
             self._logs.set_aside(log.topic, log.partition, "stray")
         return len(strays)
 
+    def directory_failed(self) -> None:
+        """A log directory went offline: who waits for its partitions hears so."""
+        self._dir_failed = True
+        for partition in self:
+            if partition.offline:
+                partition.tell_watches()
+                partition.wake()
+        self.changed()
+
     def changed(self) -> None:
         """Tell those who remember what they found here."""
         for listener in self._on_change:
@@ -295,3 +320,6 @@ class ReplicaManager:
             partition = self._by_name.get((topic.name, state.index))
             if partition is not None:
                 partition.log.update_config(config)
+                future = self._logs.futures.get(topic.name, state.index)
+                if future is not None:
+                    future.update_config(config)

@@ -175,7 +175,12 @@ def check_follower_order(log: PartitionLog, found: list[FollowerBatch]) -> None:
 def append_fetched(log: PartitionLog, view: memoryview, now_ms: int) -> int:
     """The follower's append; see `PartitionLog.append_as_follower`."""
     log.check_online()
-    found = analyse(view)
+    return append_analysed(log, view, analyse(view), now_ms)
+
+
+def append_analysed(log: PartitionLog, view: memoryview, found: list[FollowerBatch], now_ms: int) -> int:
+    """The same where `analyse` was done before, on any thread."""
+    log.check_online()
     if not found:
         return log.end_offset
     check_follower_order(log, found)

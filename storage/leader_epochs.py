@@ -160,6 +160,10 @@ class LeaderEpochs:
         write_entries(self._files, self._path, rows, durable=False)
         self.writes += 1
 
+    def moved(self, path: str) -> None:
+        """The file has another name now."""
+        self._path = path
+
     def unsynced(self) -> str | None:
         """The path, if the file was written since it was last synced."""
         return self._path if self.writes > self._synced else None

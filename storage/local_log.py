@@ -202,10 +202,14 @@ class LocalLog:
         for segment in self.segments:
             segment.close_files()
         self.files.rename(self.directory, directory)
+        self.doomed = [
+            Doomed(due_ms, [directory + path.removeprefix(self.directory) for path in paths])
+            for due_ms, paths in self.doomed
+        ]
         self.directory = directory
         for segment in self.segments:
             segment.directory = directory
-        self.doomed.clear()
+        self._names_synced = 0
 
     def close_files(self) -> None:
         """Give up all descriptors without writing."""

@@ -8,12 +8,14 @@ more.
 
 from __future__ import annotations
 
+import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
+from runtime.entropy import Random
 from runtime.files import FileLock, FileLockHeld, FileSystem
 from runtime.latest import Latest
 from storage import checkpoints, names
@@ -82,6 +84,8 @@ class LogDir:
         self.failure: OSError | None = None
         self.meta: MetaProperties | None = None
         self.logs: dict[tuple[str, int], PartitionLog] = {}
+        self.futures: dict[tuple[str, int], PartitionLog] = {}  # copies that are to become logs here
+        self.cordoned = False  # takes no new partitions (KIP-1066)
         self.was_clean = False
         self.loaded = False
         self.producer_settings = ProducerSettings()
@@ -109,6 +113,23 @@ class LogDir:
                 f"log directory {self.path} is in use by another process: stop that broker, "
                 f"or give this one another log.dirs"
             ) from error
+
+    def every_log(self) -> list[PartitionLog]:
+        """The logs here and the copies that are to become logs here."""
+        return [*self.logs.values(), *self.futures.values()]
+
+    def close_logs(self) -> None:
+        """Give up descriptors and memory of all logs, writing nothing."""
+        for log in self.every_log():
+            if not log.closed:
+                log.close()
+
+    def release(self) -> None:
+        """Let others have a directory that failed; its disk may refuse even that."""
+        try:
+            self.unlock()
+        except OSError as error:
+            logger.warning("%s: %s", self.path, error)
 
     def unlock(self) -> None:
         """Let others have it; the lock file goes with the lock."""
@@ -185,6 +206,16 @@ class LogDir:
         self.clean_offsets.forget(key)
         self.gone[key] = object()
 
+    def forget_future(self, key: tuple[str, int]) -> None:
+        """The copy is no longer here; see `forget`."""
+        self.futures.pop(key, None)
+        self.gone[key] = object()
+
+    def note_gone(self, keys: set[tuple[str, int]]) -> None:
+        """The checkpoints name these, and they are not here: a crash kept them from being rewritten."""
+        for key in sorted(keys):
+            self.gone[key] = object()
+
     def forget_gone(self) -> Callable[[], None] | None:
         """A call, for any thread, that rewrites the checkpoints without the logs that went; None if none did.
 
@@ -211,7 +242,7 @@ class LogDir:
 
         `name` is that of the recovery points, the log starts or the high watermarks.
         """
-        path, logs = self.path_of(name), self.logs.items()
+        path, logs = self.path_of(name), [*self.logs.items(), *self.futures.items()]
         if name == names.RECOVERY_POINTS:
             offsets = {key: log.recovery_point for key, log in logs}
         elif name == names.HIGH_WATERMARKS:
@@ -241,3 +272,40 @@ class LogDir:
 
     def write_high_watermarks(self) -> None:
         self.checkpoint_job(names.HIGH_WATERMARKS)()
+
+
+def lock_all(files: FileSystem, dirs: Sequence[LogDir]) -> None:
+    """Make directories ours; one that cannot be used is offline. Raises DirectoryLocked.
+
+    A new broker makes its directories. Later one that is missing is rather a disk that is not mounted, and to
+    begin there anew would be to lose what is on it.
+    """
+    used = any(files.exists(each.path_of(names.META_PROPERTIES)) for each in dirs)
+    for directory in dirs:
+        try:
+            if used and not files.exists(directory.path):
+                reason = "it is missing: mount its disk, or make the directory if it is a new one"
+                raise FileNotFoundError(errno.ENOENT, reason, directory.path)
+            directory.lock()
+        except OSError as error:
+            directory.fail(error)
+
+
+def check_all(dirs: Sequence[LogDir], cluster_id: str, node_id: int, random: Random) -> None:
+    """Compare the `meta.properties` of all directories that are online with who we are, and with each other.
+
+    Raises InconsistentDirectory, CorruptCheckpoint.
+    """
+    seen: dict[bytes, str] = {}
+    for directory in dirs:
+        if directory.offline:
+            continue
+        try:
+            directory.check_meta(cluster_id, node_id, random.uuid())
+        except OSError as error:
+            directory.fail(error)
+            continue
+        assert directory.meta is not None
+        other = seen.setdefault(directory.meta.directory_id, directory.path)
+        if other != directory.path:
+            raise InconsistentDirectory(f"{other} and {directory.path} have the same directory.id")

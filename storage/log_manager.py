@@ -20,12 +20,15 @@ from runtime.files import FileSystem
 from storage import names
 from storage.errors import CorruptCheckpoint, InconsistentDirectory, StorageFailed, is_full
 from storage.flush_job import FlushJob
+from storage.future_logs import FutureLogs
 from storage.local_log import LocalLog
 from storage.log_config import LogConfig
-from storage.log_dirs import LogDir
+from storage.log_dirs import LogDir, check_all, lock_all
 from storage.log_loading import finish_loading
+from storage.partition_dirs import Found, find_all
 from storage.partition_log import PartitionLog
 from storage.partition_metadata import read_topic_id
+from storage.placement import Placement
 from storage.producers.settings import ProducerSettings
 from storage.recovery import Loading
 from storage.segment_scan import Scans, scan_inline
@@ -50,13 +53,16 @@ class LogManager:
         *,
         tail_bytes: int = BUDGET_BYTES,
     ) -> None:
-        self._files = files
-        self._clock = clock
-        self._random = random
+        self.files = files
+        self.clock = clock
+        self.random = random
         self._config_of = config_of
         self.dirs = [LogDir(files, path.rstrip("/") or "/") for path in paths]
         self._logs: dict[tuple[str, int], PartitionLog] = {}
-        self._budget = TailBudget(tail_bytes)
+        self.futures = FutureLogs(self)
+        self.placement = Placement(self.dirs)
+        self.tail_budget = TailBudget(tail_bytes)
+        self._moved: list[PartitionLog] = []  # loaded, with the mark of a move that was not seen to its end
         self._deleted: list[tuple[int, LogDir, str]] = []  # due, directory, name
         self.producer_settings = ProducerSettings(clock)
         for directory in self.dirs:
@@ -67,25 +73,20 @@ class LogManager:
 
     # --- start ----------------------------------------------------------------------------------------------
 
+    def lock(self) -> None:
+        """Make the directories ours, if they are not yet. Raises DirectoryLocked."""
+        for directory in self.dirs:
+            directory.on_failure = self._failed
+        lock_all(self.files, self.dirs)
+
     def open(self, cluster_id: str, node_id: int) -> None:
         """Lock the directories and make sure that they are ours.
 
         A directory that cannot be used is offline from the start; all of them: StorageFailed. Raises
         DirectoryLocked, InconsistentDirectory, CorruptCheckpoint.
         """
-        for directory in self.dirs:
-            directory.on_failure = self._failed
-            try:
-                directory.lock()
-                directory.check_meta(cluster_id, node_id, self._random.uuid())
-            except OSError as error:
-                directory.fail(error)
-        seen: dict[bytes, str] = {}
-        for directory in self.online_dirs():
-            assert directory.meta is not None
-            other = seen.setdefault(directory.meta.directory_id, directory.path)
-            if other != directory.path:
-                raise InconsistentDirectory(f"{other} and {directory.path} have the same directory.id")
+        self.lock()
+        check_all(self.dirs, cluster_id, node_id, self.random)
         if not self.online_dirs():
             raise StorageFailed("no log directory is usable", offline=True)
 
@@ -96,23 +97,37 @@ class LogManager:
         `unclean` if any directory was not closed cleanly.
         """
         loadings: list[tuple[LogDir, Loading]] = []
-        seen: dict[tuple[str, int], str] = {}
-        for directory in self.online_dirs():
+        for directory, found in find_all(self.files, self.random, self.online_dirs()):
             try:
-                loadings += [(directory, each) for each in self._begin_dir(directory, seen)]
+                loadings += [(directory, each) for each in self._begin_dir(directory, found)]
             except OSError as error:
                 directory.fail(error)
-        for log in finish_loading(loadings, scans or scan_inline(self._files), self._clock):
-            self._register(log, (log.topic, log.partition))
+        for log in finish_loading(loadings, scans or scan_inline(self.files), self.clock):
+            if names.parse_partition_dir(log.local.directory.rpartition("/")[2]).kind:
+                self.futures.register(log)
+            else:
+                self.register(log)
         for directory in self.online_dirs():
             directory.loaded = True
         if not self.online_dirs():
             raise StorageFailed("no log directory could be loaded", offline=True)
+        self._settle_moves()
 
-    def _begin_dir(self, directory: LogDir, seen: dict[tuple[str, int], str]) -> list[Loading]:
-        now_ms = self._clock.now_ms()
-        found = self._partition_dirs(directory)
-        fresh = not found and not self._files.exists(directory.path_of(names.RECOVERY_POINTS))
+    def _settle_moves(self) -> None:
+        all_online = len(self.online_dirs()) == len(self.dirs)
+        try:
+            self.futures.settle_loaded(all_online=all_online)
+        except (StorageFailed, OSError) as error:
+            logger.error("The moves between log directories could not be settled: %s", error)
+        for log in self._moved if all_online else ():
+            mark = f"{log.local.directory}/{names.MOVED_HERE}"
+            if log.directory.logs.get((log.topic, log.partition)) is log and self.files.exists(mark):
+                self.files.remove(mark)
+        self._moved.clear()
+
+    def _begin_dir(self, directory: LogDir, found: Found) -> list[Loading]:
+        now_ms = self.clock.now_ms()
+        fresh = not found and not self.files.exists(directory.path_of(names.RECOVERY_POINTS))
         clean = directory.take_clean_marker() or fresh
         if not clean:
             self.unclean = True
@@ -122,8 +137,8 @@ class LogManager:
         marks = directory.offsets(names.HIGH_WATERMARKS)
         directory.clean_offsets.load()
         for name in (names.RECOVERY_POINTS, names.LOG_STARTS, names.HIGH_WATERMARKS, names.CLEANER_OFFSETS):
-            if not self._files.exists(directory.path_of(name)):
-                self._files.open(directory.path_of(name), create=True).close()
+            if not self.files.exists(directory.path_of(name)):
+                self.files.open(directory.path_of(name), create=True).close()
         loadings = []
         for name, parsed in found:
             if parsed.kind == "delete":
@@ -131,13 +146,10 @@ class LogManager:
                     (now_ms + self._config_of(parsed.topic).file_delete_delay_ms, directory, name)
                 )
                 continue
-            if parsed.kind:
+            if parsed.kind == "stray":
                 continue
             key = (parsed.topic, parsed.partition)
-            other = seen.setdefault(key, directory.path)
-            if other != directory.path:
-                raise InconsistentDirectory(f"{name} is in {other} and in {directory.path}")
-            log = self._log_object(directory, name, key, self._read_topic_id(directory, name), None)
+            log = self.log_object(directory, name, key, self._read_topic_id(directory, name), None)
             log.high_watermark = marks.get(key, 0)
             try:
                 loading = Loading(
@@ -150,44 +162,29 @@ class LogManager:
             except ValueError as error:
                 raise InconsistentDirectory(f"{directory.path_of(name)}: {error}") from error
             loadings.append(loading)
+            if loading.has(names.MOVED_HERE):
+                self._moved.append(log)
+        present = {(parsed.topic, parsed.partition) for _, parsed in found if parsed.kind in ("", "future")}
+        directory.note_gone({*points, *starts, *marks} - present)
         return loadings
-
-    def _partition_dirs(self, directory: LogDir) -> list[tuple[str, names.PartitionDir]]:
-        found = []
-        for name in self._files.list_dir(directory.path):
-            if "." not in name or not name.endswith("checkpoint"):
-                parsed = self._parse(directory, name)
-                if parsed is not None:
-                    found.append((name, parsed))
-        return found
-
-    def _parse(self, directory: LogDir, name: str) -> names.PartitionDir | None:
-        if name in names.FOREIGN_DIRS or not self._files.is_dir(directory.path_of(name)):
-            return None
-        try:
-            parsed = names.parse_partition_dir(name)
-        except ValueError as error:
-            raise InconsistentDirectory(
-                f"{directory.path} holds something that is no partition: {error}. "
-                f"Give the broker a directory of its own, or move {name} away"
-            ) from error
-        return None if parsed.topic == names.METADATA_TOPIC else parsed
 
     def _read_topic_id(self, directory: LogDir, name: str) -> bytes:
         try:
-            return read_topic_id(self._files, f"{directory.path}/{name}/{names.PARTITION_METADATA}")
+            return read_topic_id(self.files, f"{directory.path}/{name}/{names.PARTITION_METADATA}")
         except CorruptCheckpoint as error:
             logger.warning("%s", error)
             return ZERO_UUID
 
-    def _log_object(
+    def log_object(
         self, directory: LogDir, name: str, key: tuple[str, int], topic_id: bytes, config: LogConfig | None
     ) -> PartitionLog:
         config = config or self._config_of(key[0])
-        local = LocalLog(self._files, directory.path_of(name), config, self._random)
-        return PartitionLog(directory, local, key[0], key[1], topic_id, self._budget)
+        local = LocalLog(self.files, directory.path_of(name), config, self.random)
+        return PartitionLog(directory, local, key[0], key[1], topic_id, self.tail_budget)
 
-    def _register(self, log: PartitionLog, key: tuple[str, int]) -> None:
+    def register(self, log: PartitionLog) -> None:
+        """Take in the log of a partition that has none."""
+        key = (log.topic, log.partition)
         self._logs[key] = log
         log.directory.logs[key] = log
 
@@ -202,6 +199,14 @@ class LogManager:
     def __len__(self) -> int:
         return len(self._logs)
 
+    def with_futures(self) -> list[PartitionLog]:
+        """All logs, and the copies that are on their way to another directory."""
+        return [*self._logs.values(), *self.futures]
+
+    def dir_at(self, path: str) -> LogDir | None:
+        """The directory that log.dirs calls so."""
+        return next((directory for directory in self.dirs if directory.path == path), None)
+
     def online_dirs(self) -> list[LogDir]:
         return [directory for directory in self.dirs if not directory.offline]
 
@@ -213,7 +218,7 @@ class LogManager:
         """
         name = names.partition_dir(names.METADATA_TOPIC, 0)
         return any(
-            (each.meta is not None and each.meta.version == 0) or self._files.is_dir(each.path_of(name))
+            (each.meta is not None and each.meta.version == 0) or self.files.is_dir(each.path_of(name))
             for each in self.online_dirs()
         )
 
@@ -228,7 +233,8 @@ class LogManager:
         *,
         is_new: bool = True,
     ) -> PartitionLog:
-        """The log of a partition, made if missing, in the directory with the fewest partitions.
+        """The log of a partition, made if missing, in the directory that was chosen for it, else in the one
+        with the fewest partitions of those that are not cordoned.
 
         A log that belongs to an older topic of that name is set aside as stray, and a new one made.
         Raises StorageFailed where no directory takes it, and for a partition that is not new while a
@@ -251,9 +257,11 @@ class LogManager:
                 f"the log of {topic}-{partition} is in no directory that is online", offline=False
             )
         failure: OSError | None = None
-        for directory in sorted(self.online_dirs(), key=lambda d: len(d.logs)):
+        for directory in self.placement.places_for(key):
             try:
-                return self._create_in(directory, key, topic_id, config)
+                log = self._create_in(directory, key, topic_id, config)
+                self.placement.done(key)
+                return log
             except OSError as error:
                 failure = error
                 logger.warning("%s does not take %s-%d: %s", directory.path, topic, partition, error)
@@ -261,21 +269,33 @@ class LogManager:
             f"no log directory takes {topic}-{partition}: {failure}", offline=not self.online_dirs()
         )
 
+    def forget_now(self, directory: LogDir, key: tuple[str, int]) -> None:
+        """Before a log is made: what the checkpoints say of an earlier one must not count. Raises OSError."""
+        if key in directory.gone and (forget := directory.forget_gone()) is not None:
+            forget()
+
     def _create_in(
         self, directory: LogDir, key: tuple[str, int], topic_id: bytes, config: LogConfig | None
     ) -> PartitionLog:
-        now_ms = self._clock.now_ms()
-        if key in directory.gone and (forget := directory.forget_gone()) is not None:
-            forget()
+        now_ms = self.clock.now_ms()
+        self.forget_now(directory, key)
         name = names.partition_dir(*key)
-        self._files.make_dirs(directory.path_of(name))
-        log = self._log_object(directory, name, key, topic_id, config)
+        self.files.make_dirs(directory.path_of(name))
+        log = self.log_object(directory, name, key, topic_id, config)
         log.local.new_segment(0, now_ms)
         if topic_id != ZERO_UUID:
             log.assign_topic_id(topic_id)
         log.opened(0, 0)
-        self._register(log, key)
+        self.register(log)
         return log
+
+    def replace(self, log: PartitionLog) -> None:
+        """The partition's log is this one from now on; the other one is in a directory of its own."""
+        key = (log.topic, log.partition)
+        self._logs[key].directory.forget(key)
+        log.directory.gone.pop(key, None)
+        log.directory.starts_moved = True
+        self.register(log)
 
     def delete(self, topic: str, partition: int) -> None:
         """Set a partition aside at once; its files go after file.delete.delay.ms. Raises StorageFailed."""
@@ -283,50 +303,55 @@ class LogManager:
 
     def set_aside(self, topic: str, partition: int, kind: str) -> None:
         """Close a log and rename its directory: `delete` ones are removed later, `stray` ones kept."""
-        log = self._logs.pop((topic, partition), None)
-        if log is None:
-            return
-        directory = log.directory
-        directory.forget((topic, partition))
-        delay = log.config.file_delete_delay_ms
+        try:
+            self.futures.drop(topic, partition)
+        finally:
+            log = self._logs.pop((topic, partition), None)
+            if log is not None:
+                log.directory.forget((topic, partition))
+                self.rename_away(log, kind)
+
+    def rename_away(self, log: PartitionLog, kind: str) -> None:
+        """Close a log that is no partition's any more, and rename its directory. Raises StorageFailed."""
+        directory, delay = log.directory, log.config.file_delete_delay_ms
         log.close()
-        name = names.suffixed_dir(topic, partition, self._random.uuid(), kind)
+        name = names.suffixed_dir(log.topic, log.partition, self.random.uuid(), kind)
         try:
             log.local.rename_directory(directory.path_of(name))
         except OSError as error:
             directory.fail(error)
-            raise StorageFailed(f"{topic}-{partition} could not be renamed: {error}", offline=True) from error
+            raise StorageFailed(f"{log.name} could not be renamed: {error}", offline=True) from error
         if kind == "delete":
-            self._deleted.append((self._clock.now_ms() + delay, directory, name))
+            self._deleted.append((self.clock.now_ms() + delay, directory, name))
 
     # --- periodic parts -------------------------------------------------------------------------------------
 
     def take_doomed(self) -> list[Callable[[], None]]:
         """Calls for `run_blocking` that remove files whose delay has passed."""
-        now_ms = self._clock.now_ms()
+        now_ms = self.clock.now_ms()
         due = [entry for entry in self._deleted if entry[0] <= now_ms]
         self._deleted = [entry for entry in self._deleted if entry[0] > now_ms]
         jobs: list[Callable[[], None]] = []
         for _, directory, name in due:
             if not directory.offline:
-                jobs.append(partial(self._files.remove_tree, directory.path_of(name)))
-        for log in self._logs.values():
+                jobs.append(partial(self.files.remove_tree, directory.path_of(name)))
+        for log in self.with_futures():
             if log.local.doomed and not log.directory.offline:
                 jobs += [partial(self._remove_files, paths) for paths in log.local.take_doomed(now_ms)]
         return jobs
 
     def _remove_files(self, paths: list[str]) -> None:
         for path in paths:
-            if self._files.exists(path):
-                self._files.remove(path)
+            if self.files.exists(path):
+                self.files.remove(path)
 
     def begin_flushes(self, dirty_bytes_max: int = DIRTY_BYTES_MAX) -> int:
         """Have logs synced in the background that are due by flush.ms or hold too many dirty bytes; how many.
 
         Dirty pages that pile up make later writes wait, and those are made on the event loop.
         """
-        now_ms, begun = self._clock.now_ms(), 0
-        for log in self._logs.values():
+        now_ms, begun = self.clock.now_ms(), 0
+        for log in self.with_futures():
             local = log.local
             dirty = log.active.size - local.flushed_position
             if dirty <= 0:
@@ -349,11 +374,11 @@ class LogManager:
 
         Logs that are compacted are left to the cleaner where one runs.
         """
-        for log in list(self._logs.values()):
+        for log in self.with_futures():
             if log.closed or log.directory.offline or (self.cleaner_runs and log.config.compacted):
                 continue
             try:
-                yield log.delete_old_segments(self._clock.now_ms())
+                yield log.delete_old_segments(self.clock.now_ms())
             except StorageFailed as error:
                 logger.warning("%s", error)
 
@@ -361,7 +386,7 @@ class LogManager:
         """Forget idle producers of logs whose state is in memory, log by log; how many."""
         for log in list(self._logs.values()):
             if log.has_producers and not log.closed:
-                yield log.producers.expire(self._clock.now_ms())
+                yield log.producers.expire(self.clock.now_ms())
 
     def persist_log_starts(self) -> None:
         """Write the start offsets of directories where one moved; before DeleteRecords is answered.
@@ -388,9 +413,7 @@ class LogManager:
         for directory in self.dirs:
             if not directory.offline:
                 self._close_dir(directory, broker_epoch)
-            for log in directory.logs.values():
-                if not log.closed:
-                    log.close()
+            directory.close_logs()
             try:
                 directory.unlock()
             except OSError as error:
@@ -399,7 +422,7 @@ class LogManager:
     def _close_dir(self, directory: LogDir, broker_epoch: int) -> None:
         complete = directory.loaded
         jobs: list[tuple[PartitionLog, FlushJob]] = []
-        for log in directory.logs.values():
+        for log in directory.every_log():
             try:
                 job = log.prepare_close()
             except StorageFailed as error:
@@ -411,7 +434,7 @@ class LogManager:
         if directory.offline:
             return
         try:
-            if len(jobs) <= SYNCED_APART_MAX or not self._files.sync_volume(directory.path):
+            if len(jobs) <= SYNCED_APART_MAX or not self.files.sync_volume(directory.path):
                 for _, job in jobs:
                     job.run()
             for log, _ in jobs:
@@ -421,22 +444,40 @@ class LogManager:
             directory.clean_offsets.write_if_changed()
             if complete:
                 marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-                self._files.write_atomic(directory.path_of(names.CLEAN_SHUTDOWN), marker.encode())
+                self.files.write_atomic(directory.path_of(names.CLEAN_SHUTDOWN), marker.encode())
         except OSError as error:
             directory.fail(error)
 
     def abandon(self) -> None:
         """Give everything up without writing, as a crash would."""
-        for log in self._logs.values():
-            log.close()
         for directory in self.dirs:
+            directory.close_logs()
             directory.unlock()
 
     def _failed(self, directory: LogDir) -> None:
-        for log in directory.logs.values():
-            log.tail.reset(log.end_offset, log.position)
+        """Called on the thread that met the failure."""
         if self.on_failure is not None:
             self.on_failure(directory)
+        else:
+            self.stop_serving(directory)
+
+    def stop_serving(self, directory: LogDir) -> None:
+        """Give up what is open of a failed directory; where it was the last, the broker has to end."""
+        if not directory.loaded:
+            return
+        logger.warning("Stopping serving logs in dir %s", directory.path)
+        logger.warning(
+            "Logs for partitions %s are offline and logs for future partitions %s are offline due to "
+            "failure on log directory %s",
+            ",".join(log.name for log in directory.logs.values()),
+            ",".join(log.name for log in directory.futures.values()),
+            directory.path,
+        )
+        for log in list(directory.futures.values()):
+            self.futures.forget(log)
+            log.close()
+        directory.close_logs()
+        directory.release()
 
     def on_flush_job(self, handler: Callable[[FlushJob], None]) -> None:
         """Name who runs the syncs that rolling leaves behind."""

@@ -29,6 +29,7 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 META_PROPERTIES = "meta.properties"
 LOCK = ".lock"
+MOVED_HERE = "moved-here"  # in a partition directory: it stands for the one in the other log directory
 
 # Directories that may stand beside partitions without being one (storage of remote tiers, KRaft's own log).
 FOREIGN_DIRS = ("remote-log-index-cache",)
@@ -70,6 +71,11 @@ def suffixed_dir(topic: str, partition: int, unique: bytes, kind: str) -> str:
     """
     tail = f"-{partition}.{unique.hex()}-{kind}"
     return topic[: NAME_LENGTH_MAX - len(tail)] + tail
+
+
+def future_dir(topic: str, partition: int, unique: bytes) -> str:
+    """The name of a copy that is to become the partition; may be too long for a file system, as in Kafka."""
+    return f"{topic}-{partition}.{unique.hex()}-future"
 
 
 def parse_partition_dir(name: str) -> PartitionDir:

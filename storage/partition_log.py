@@ -222,10 +222,20 @@ class PartitionLog:
             append.fail(self, error, "epoch assignment")
         self.epoch = leader_epoch
 
+    def renamed(self) -> None:
+        """The directory has another name, and the files were closed: what they are for is opened anew."""
+        directory = self.local.directory
+        self.leader_epochs.moved(f"{directory}/{names.LEADER_EPOCHS}")
+        if self._producers is not None:
+            self._producers.moved(directory)
+        self.cuts += 1  # a flush begun before has nothing to say
+        self._forget_plan()
+
     def check_online(self) -> None:
         """Raise StorageFailed where the directory is out of service or the log closed."""
         if self.directory.offline or self.closed:
-            why = "is closed" if self.closed else f"is on {self.directory.path}, which is offline"
+            offline = self.directory.offline
+            why = f"is on {self.directory.path}, which is offline" if offline else "is closed"
             raise StorageFailed(f"the log of {self.name} {why}", offline=True)
 
     def failed(self, error: OSError, doing: str) -> NoReturn:

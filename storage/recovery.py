@@ -70,6 +70,10 @@ class Loading:
             for segment in [*self._damaged, *self._unsynced]
         ]
 
+    def has(self, name: str) -> bool:
+        """Whether the directory holds such a file."""
+        return name in self._present
+
     def _find_unsynced(self) -> list[Segment]:
         """The segments that may end anywhere: at most the active one after a clean stop."""
         local, active = self._local, self._local.segments.active

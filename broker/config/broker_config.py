@@ -199,6 +199,11 @@ class BrokerConfig:
         """Data directories: log.dirs, else log.dir."""
         return self.names("log.dirs") or self.names("log.dir")
 
+    @property
+    def metadata_dir(self) -> str:
+        """Where cluster metadata lies: metadata.log.dir, else the first data directory."""
+        return self.text("metadata.log.dir") or self.log_dirs[0]
+
     def subscribe(self, tell: Callable[[frozenset[str]], None]) -> None:
         """Call `tell(changed key names)` after each dynamic change."""
         self._subscribers.append(tell)

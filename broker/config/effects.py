@@ -14,7 +14,7 @@ EFFECTIVE: Final = words(
     """
     advertised.listeners auto.create.topics.enable broker.id broker.id.generation.enable broker.rack
     compression.gzip.level compression.lz4.level compression.type compression.zstd.level
-    connections.max.idle.ms default.replication.factor delete.topic.enable fetch.max.bytes
+    connections.max.idle.ms cordoned.log.dirs default.replication.factor delete.topic.enable fetch.max.bytes
     group.consumer.assignment.interval.ms group.consumer.assignors group.consumer.heartbeat.interval.ms
     group.consumer.max.assignment.interval.ms group.consumer.max.heartbeat.interval.ms
     group.consumer.max.session.timeout.ms group.consumer.max.size group.consumer.migration.policy
@@ -44,12 +44,14 @@ EFFECTIVE: Final = words(
     log.roll.jitter.ms log.roll.ms
     log.segment.bytes log.segment.delete.delay.ms max.connections max.connections.per.ip
     max.connections.per.ip.overrides max.decompressed.message.bytes max.incremental.fetch.session.cache.slots
-    max.request.partition.size.limit message.max.bytes min.insync.replicas node.id num.partitions
-    num.recovery.threads.per.data.dir offset.metadata.max.bytes offsets.commit.timeout.ms
-    offsets.load.buffer.size offsets.retention.check.interval.ms offsets.retention.minutes
-    offsets.topic.compression.codec offsets.topic.num.partitions offsets.topic.replication.factor
-    offsets.topic.segment.bytes producer.id.expiration.check.interval.ms producer.id.expiration.ms
-    replica.high.watermark.checkpoint.interval.ms reserved.broker.max.id security.inter.broker.protocol
+    max.request.partition.size.limit message.max.bytes metadata.log.dir min.insync.replicas node.id
+    num.partitions num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads
+    offset.metadata.max.bytes offsets.commit.timeout.ms offsets.load.buffer.size
+    offsets.retention.check.interval.ms offsets.retention.minutes offsets.topic.compression.codec
+    offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes
+    producer.id.expiration.check.interval.ms producer.id.expiration.ms
+    replica.alter.log.dirs.io.max.bytes.per.second replica.high.watermark.checkpoint.interval.ms
+    reserved.broker.max.id security.inter.broker.protocol
     share.coordinator.cold.partition.snapshot.interval.ms share.coordinator.load.buffer.size
     share.coordinator.snapshot.update.records.per.snapshot share.coordinator.state.topic.compression.codec
     share.coordinator.state.topic.min.isr share.coordinator.state.topic.num.partitions
@@ -65,7 +67,7 @@ _PROTECTING: Final = words(
     client.quota.callback.class connections.max.reauth.ms create.topic.policy.class.name
     delegation.token.master.key delegation.token.secret.key follower.replication.throttled.rate
     leader.replication.throttled.rate max.connection.creation.rate principal.builder.class
-    quota.consumer.default quota.producer.default replica.alter.log.dirs.io.max.bytes.per.second
+    quota.consumer.default quota.producer.default
     security.inter.broker.protocol security.providers super.users zookeeper.set.acl
     """
 )
@@ -89,7 +91,7 @@ _KRAFT_PREFIXES: Final = (
 
 def is_kraft(name: str) -> bool:
     """Whether a key speaks only to Kafka's own metadata quorum."""
-    return name in _KRAFT or name.startswith(_KRAFT_PREFIXES)
+    return name not in EFFECTIVE and (name in _KRAFT or name.startswith(_KRAFT_PREFIXES))
 
 
 def is_protecting(name: str) -> bool:

@@ -1,7 +1,8 @@
 """DescribeLogDirs (35), versions 0-5: what lies in each log directory.
 
 Null topics are all; an empty list describes the directories alone. v4+: size of the volume (-1: unknown).
-v5+: whether a directory is cordoned (never, so far). An offline directory has error 56 and no topics.
+v5+: whether a directory is cordoned. An offline directory has error 56 and no topics. Copies on their way to
+another directory are told as well: how far they lag behind, in offsets.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from storage.log_dirs import LogDir
+    from storage.partition_log import PartitionLog
 
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 5
 
 _UNKNOWN_BYTES: Final = -1
+_NO_LAG: Final = -1
 _Wanted = frozenset[tuple[str, int]]
 
 
@@ -47,17 +50,34 @@ def _directory(
         result.total_bytes, result.usable_bytes = ctx.env.files.disk_usage(directory.path)
     except OSError:
         result.total_bytes = result.usable_bytes = _UNKNOWN_BYTES
+    result.is_cordoned = directory.cordoned
     topics: dict[str, m.DescribeLogDirsResponse.DescribeLogDirsTopic] = {}
-    for (name, index), log in sorted(directory.logs.items()):
-        if wanted is not None and (name, index) not in wanted:
-            continue
-        topic = topics.get(name)
-        if topic is None:
-            topic = topics[name] = m.DescribeLogDirsResponse.DescribeLogDirsTopic(name=name)
-        topic.partitions.append(
-            m.DescribeLogDirsResponse.DescribeLogDirsPartition(
-                partition_index=index, partition_size=log.size_bytes
+    for is_future, logs in ((False, directory.logs), (True, directory.futures)):
+        for (name, index), log in logs.items():
+            if wanted is not None and (name, index) not in wanted:
+                continue
+            topic = topics.get(name)
+            if topic is None:
+                topic = topics[name] = m.DescribeLogDirsResponse.DescribeLogDirsTopic(name=name)
+            topic.partitions.append(
+                m.DescribeLogDirsResponse.DescribeLogDirsPartition(
+                    partition_index=index,
+                    partition_size=log.size_bytes,
+                    offset_lag=_lag(ctx, log, is_future),
+                    is_future_key=is_future,
+                )
             )
-        )
-    result.topics = list(topics.values())
+    for topic in topics.values():
+        topic.partitions.sort(key=lambda each: (each.partition_index, each.is_future_key))
+    result.topics = [topics[name] for name in sorted(topics)]
     return result
+
+
+def _lag(ctx: BrokerContext, log: PartitionLog, is_future: bool) -> int:
+    """By how many offsets a log is behind: a copy behind the partition's log, that behind its watermark."""
+    if not is_future:
+        return max(log.high_watermark - log.end_offset, 0)
+    found = ctx.replicas.get(log.topic, log.partition)
+    if found is None or found.offline:
+        return _NO_LAG
+    return found.log.end_offset - log.end_offset

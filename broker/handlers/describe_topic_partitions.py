@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from broker.context import BrokerContext
-from broker.handlers.endpoints import brokers_with_listener, leader_of
+from broker.handlers.endpoints import brokers_with_listener, leader_of, with_offline_replicas
 from broker.handlers.request import Request
 from broker.security.operations import TOPIC_OPERATIONS
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication import topic_names
-from replication.metadata.image import PartitionImage, TopicImage
+from replication.metadata.image import NO_LEADER, PartitionImage, TopicImage
 
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 0
@@ -53,7 +53,10 @@ def handle(
         begin = start if name == first else 0
         page = topic.partitions[begin : begin + left]
         left -= len(page)
-        answer.topics.append(_described(topic, [_partition(each, live, reachable) for each in page]))
+        seen = with_offline_replicas(ctx, topic, begin, begin + len(page))
+        answer.topics.append(
+            _described(topic, [_partition(each, offline, live, reachable) for each, offline in seen])
+        )
         if begin + len(page) < len(topic.partitions):
             answer.next_cursor = _Response.Cursor(topic_name=name, partition_index=begin + len(page))
             break
@@ -95,9 +98,16 @@ def _described(
 
 
 def _partition(
-    partition: PartitionImage, live: Mapping[int, object], reachable: Mapping[int, object]
+    partition: PartitionImage,
+    offline: list[int],
+    live: Mapping[int, object],
+    reachable: Mapping[int, object],
 ) -> m.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition:
     error, leader = leader_of(partition, live, reachable)
+    # Who was in sync last may lead again without loss once its disk is back (KIP-966).
+    eligible = [] if partition.isr or partition.leader != NO_LEADER else list(partition.replicas)
+    if partition.leader == NO_LEADER:
+        error = ErrorCode.NONE
     return _Response.DescribeTopicPartitionsResponsePartition(
         error_code=error,
         partition_index=partition.index,
@@ -105,7 +115,7 @@ def _partition(
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        eligible_leader_replicas=[],
-        last_known_elr=[],
-        offline_replicas=[broker for broker in partition.replicas if broker not in live],
+        eligible_leader_replicas=eligible,
+        last_known_elr=eligible,
+        offline_replicas=offline,
     )

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from broker.context import BrokerContext
 from broker.groups import TOPIC as GROUPS_TOPIC
-from broker.handlers.endpoints import brokers_with_listener, leader_of
+from broker.handlers.endpoints import brokers_with_listener, leader_of, with_offline_replicas
 from broker.handlers.request import Request
 from broker.security.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from broker.share_state import TOPIC as SHARE_TOPIC
@@ -124,7 +124,7 @@ def _answer(
         cluster_id=image.cluster_id,
         controller_id=image.controller_id if image.controller_id in brokers else -1,
         topics=[
-            _topic(found, image, brokers, version, operations)
+            _topic(ctx, found, brokers, version, operations)
             for found in _wanted(body, version, image, errors)
         ],
         cluster_authorized_operations=(
@@ -156,8 +156,8 @@ def _wanted(
 
 
 def _topic(
+    ctx: BrokerContext,
     found: TopicImage | m.MetadataResponse.MetadataResponseTopic,
-    image: ClusterImage,
     brokers: Mapping[int, object],
     version: int,
     operations: int,
@@ -168,16 +168,22 @@ def _topic(
         name=found.name,
         topic_id=found.topic_id,
         is_internal=topic_names.is_internal(found.name),
-        partitions=[_partition(each, image.brokers, brokers, version) for each in found.partitions],
+        partitions=[
+            _partition(each, offline, ctx.image.brokers, brokers, version)
+            for each, offline in with_offline_replicas(ctx, found)
+        ],
         topic_authorized_operations=operations,
     )
 
 
 def _partition(
-    partition: PartitionImage, live: Mapping[int, object], reachable: Mapping[int, object], version: int
+    partition: PartitionImage,
+    offline: list[int],
+    live: Mapping[int, object],
+    reachable: Mapping[int, object],
+    version: int,
 ) -> m.MetadataResponse.MetadataResponsePartition:
     replicas, isr = list(partition.replicas), list(partition.isr)
-    offline = [broker for broker in replicas if broker not in live or broker in partition.offline]
     error, leader = leader_of(partition, live, reachable)
     if error == ErrorCode.LISTENER_NOT_FOUND and version < 6:
         error = ErrorCode.LEADER_NOT_AVAILABLE

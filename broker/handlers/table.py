@@ -3,8 +3,8 @@
 Owns `HANDLERS` (everything but the hot APIs) and `SERVED_VERSIONS`, what ApiVersions tells: the handlers'
 ranges and those of Produce and Fetch, which work on raw frames. An API is listed when it works end to end.
 
-The handlers of groups are imported with the first request for them, so that a broker without groups starts
-without the coordinator; their versions stand here instead of in their modules.
+The handlers of groups, and of what is asked seldom, are imported with the first request for them, so that a
+broker without groups starts without the coordinator; their versions stand here instead of in their modules.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ _MODULES: Final = {
 }
 
 LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {
+    ApiKey.ALTER_REPLICA_LOG_DIRS: ("alter_replica_log_dirs", 1, 2),
     ApiKey.OFFSET_COMMIT: ("offset_commit", 0, 10),
     ApiKey.OFFSET_FETCH: ("offset_fetch", 0, 10),
     ApiKey.JOIN_GROUP: ("join_group", 0, 9),

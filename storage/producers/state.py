@@ -308,6 +308,16 @@ class ProducerState:
         for _, producer_id in quiet[: len(quiet) // _FORGOTTEN_AT_ONCE + 1]:
             del self.entries[producer_id]
 
+    def moved(self, directory: str) -> None:
+        """The partition's directory has another name now."""
+        self.unsynced = [directory + path.removeprefix(self.directory) for path in self.unsynced]
+        self.directory = directory
+
+    def take_over(self, other: ProducerState) -> None:
+        """Know what another state of the same log knows: more of each producer's batches, and the guards."""
+        self.entries = other.entries
+        self.verifications = other.verifications
+
     # --- snapshot files -------------------------------------------------------------------------------------
 
     def snapshot_offsets(self) -> list[int]:

@@ -171,6 +171,7 @@ class SimFileSystem:
         self._dirs: dict[str, None] = {"/": None, ".": None}
         self._durable_names: dict[str, SimFile] = {}
         self._durable_dirs: dict[str, None] = {"/": None, ".": None}
+        self._dir_renames: list[tuple[str, str]] = []  # source and target; not on the disk yet
         self._armed: list[Fault] = []
         self._locked: set[str] = set()
         self._dead = False
@@ -275,8 +276,11 @@ class SimFileSystem:
             return
         if source not in self._dirs:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
+        if any(_parent(name) == target for name in (*self._names, *self._dirs)):
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), target)
         self._names = {_moved(name, source, target): file for name, file in self._names.items()}
         self._dirs = {_moved(name, source, target): None for name in self._dirs}
+        self._dir_renames.append((source, target))
 
     def remove(self, path: str) -> None:
         path = posixpath.normpath(path)
@@ -315,21 +319,40 @@ class SimFileSystem:
     def sync_dir(self, path: str) -> None:
         path = posixpath.normpath(path)
         self.meet("sync_dir", path)
+        if path not in self._dirs:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        self._settle_dir_renames(path)
         durable, names = self._durable_names, self._names
-        for name in [name for name in durable if _parent(name) == path and name not in names]:
+        place = self.durable_place(path)
+        for name in [n for n in durable if _parent(n) == place and _moved(n, place, path) not in names]:
             del durable[name]
-        durable.update({name: file for name, file in names.items() if _parent(name) == path})
-        ends = f"{path.rstrip('/')}/"
-        gone = [d for d in self._durable_dirs if d.startswith(ends) and d not in self._dirs]
+        durable.update({_moved(n, path, place): file for n, file in names.items() if _parent(n) == path})
+        ends = f"{place.rstrip('/')}/"
+        gone = [
+            d for d in self._durable_dirs if d.startswith(ends) and _moved(d, place, path) not in self._dirs
+        ]
         for name in gone:
             del self._durable_dirs[name]
             for file in [n for n in durable if n.startswith(f"{name}/")]:
                 del durable[file]
-        at = path
+        at = place
         while at not in self._durable_dirs:
             self._durable_dirs[at] = None
             at = _parent(at)
-        self._durable_dirs.update({d: None for d in self._dirs if _parent(d) == path})
+        self._durable_dirs.update({_moved(d, path, place): None for d in self._dirs if _parent(d) == path})
+
+    def durable_place(self, path: str) -> str:
+        """Where the disk has what is at `path`: renames of directories may not have reached it."""
+        for source, target in reversed(self._dir_renames):
+            path = _moved(path, target, source)
+        return path
+
+    def _settle_dir_renames(self, parent: str) -> None:
+        """The names in `parent` reach the disk, and with them what renamed directories contain there."""
+        for source, target in [each for each in self._dir_renames if _parent(each[0]) == parent]:
+            self._dir_renames.remove((source, target))
+            self._durable_names = {_moved(n, source, target): f for n, f in self._durable_names.items()}
+            self._durable_dirs = {_moved(d, source, target): None for d in self._durable_dirs}
 
     def size(self, path: str) -> int:
         self.check_alive()

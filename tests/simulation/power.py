@@ -20,7 +20,9 @@ CHANGING = ("create", "append", "write_at", "truncate", "sync", "sync_dir", "ren
 
 Names = dict[str, SimFile]
 Dirs = dict[str, None]
-Change = Callable[[Names, Dirs], None]
+Change = Callable[[Names, Dirs, str], None]
+"""Of a directory that lies where the third argument says."""
+Rename = tuple[str, str] | None
 
 
 class PowerCut(BaseException):
@@ -89,7 +91,7 @@ class PowerFileSystem(SimFileSystem):
         self.operations = 0
         self.cut_at = -1
         self.on_cut: Callable[[], None] = lambda: None
-        self._pending: dict[str, list[Change]] = {}
+        self._pending: dict[str, list[tuple[Change, Rename]]] = {}
 
     def fault(self, operation: str, path: str) -> Fault | None:
         if operation in CHANGING:
@@ -102,10 +104,17 @@ class PowerFileSystem(SimFileSystem):
     def cut_power(self, fate: Fate) -> PowerFileSystem:
         """What the next start finds; this one is not to be used any more."""
         names, dirs = dict(self._durable_names), dict(self._durable_dirs)
+        undone: list[tuple[str, str]] = []  # renames of directories
         for directory in sorted(self._pending):
             changes = self._pending[directory]
-            for change in changes[: fate.names(directory, len(changes))]:
-                change(names, dirs)
+            count = fate.names(directory, len(changes))
+            place = directory
+            for source, target in reversed(undone):
+                if place == target or place.startswith(f"{target}/"):
+                    place = source + place[len(target) :]
+            for change, _ in changes[:count]:
+                change(names, dirs, place)
+            undone += [rename for _, rename in changes[count:] if rename is not None]
         self._dead = True
         after = PowerFileSystem(self.now_ms)
         after.capacity_bytes, after.held_max = self.capacity_bytes, self.held_max
@@ -117,8 +126,8 @@ class PowerFileSystem(SimFileSystem):
         after._durable_names, after._durable_dirs = dict(after._names), dict(after._dirs)
         return after
 
-    def _note(self, path: str, change: Change) -> None:
-        self._pending.setdefault(posixpath.dirname(path), []).append(change)
+    def _note(self, path: str, change: Change, rename: Rename = None) -> None:
+        self._pending.setdefault(posixpath.dirname(path), []).append((change, rename))
 
     # the port
 
@@ -129,16 +138,19 @@ class PowerFileSystem(SimFileSystem):
             self.meet("create", path)
         handle = super().open(path, create)
         if fresh:
-            file = self._names[path]
-            self._note(path, lambda names, dirs: names.update({path: file}))
+            file, base = self._names[path], posixpath.basename(path)
+            self._note(path, lambda names, dirs, at: names.update({posixpath.join(at, base): file}))
         return handle
 
     def rename(self, source: str, target: str) -> None:
-        source, target = posixpath.normpath(source), posixpath.normpath(target)
-        super().rename(source, target)
-        assert posixpath.dirname(source) == posixpath.dirname(target), "a rename within one directory"
+        old, new = posixpath.normpath(source), posixpath.normpath(target)
+        is_dir = old in self._dirs
+        super().rename(old, new)
+        assert posixpath.dirname(old) == posixpath.dirname(new), "a rename within one directory"
 
-        def change(names: Names, dirs: Dirs) -> None:
+        def change(names: Names, dirs: Dirs, at: str) -> None:
+            source = posixpath.join(at, posixpath.basename(old))
+            target = posixpath.join(at, posixpath.basename(new))
             if source in names:
                 names[target] = names.pop(source)
             if source in dirs:
@@ -147,23 +159,25 @@ class PowerFileSystem(SimFileSystem):
                 for each in [n for n in names if n.startswith(f"{source}/")]:
                     names[target + each[len(source) :]] = names.pop(each)
 
-        self._note(source, change)
-        if source in self._pending:
-            self._pending[target] = self._pending.pop(source)
+        self._note(old, change, (old, new) if is_dir else None)
+        if old in self._pending:
+            self._pending[new] = self._pending.pop(old)
 
     def remove(self, path: str) -> None:
         path = posixpath.normpath(path)
         super().remove(path)
-        self._note(path, lambda names, dirs: names.pop(path, None) and None)
+        base = posixpath.basename(path)
+        self._note(path, lambda names, dirs, at: names.pop(posixpath.join(at, base), None) and None)
 
     def remove_tree(self, path: str) -> None:
         path = posixpath.normpath(path)
         super().remove_tree(path)
 
-        def change(names: Names, dirs: Dirs) -> None:
-            for each in [n for n in names if n.startswith(f"{path}/")]:
+        def change(names: Names, dirs: Dirs, at: str) -> None:
+            gone = posixpath.join(at, posixpath.basename(path))
+            for each in [n for n in names if n.startswith(f"{gone}/")]:
                 del names[each]
-            for each in [d for d in dirs if d == path or d.startswith(f"{path}/")]:
+            for each in [d for d in dirs if d == gone or d.startswith(f"{gone}/")]:
                 del dirs[each]
 
         self._note(path, change)
@@ -177,7 +191,8 @@ class PowerFileSystem(SimFileSystem):
             at = posixpath.dirname(at) or "."
         super().make_dirs(path)
         for each in reversed(made):
-            self._note(each, lambda names, dirs, each=each: dirs.update({each: None}))
+            base = posixpath.basename(each)
+            self._note(each, lambda names, dirs, at, base=base: dirs.update({posixpath.join(at, base): None}))
 
     def sync_dir(self, path: str) -> None:
         super().sync_dir(path)

@@ -27,6 +27,7 @@ from broker.groups import Groups
 from broker.handlers.later import Later
 from broker.handlers.request import Request
 from broker.handlers.table import HANDLERS
+from broker.log_dir_mover import LogDirMover
 from broker.loggers import BrokerLoggers
 from broker.net.turn import Turn
 from broker.producer_ids import ProducerIds
@@ -46,6 +47,7 @@ from replication.metadata.image import EndpointImage, ImageHolder
 from replication.metadata.memory_store import MemoryStore, MemoryTree
 from replication.replica_manager import ReplicaManager
 from runtime.system import Env, production_env
+from storage.cleaner.manager import CleanerManager
 from storage.log_manager import LogManager
 
 ENDPOINTS = {"PLAINTEXT": EndpointImage("broker.test", 9092), "EXTERNAL": EndpointImage("public.test", 19092)}
@@ -135,6 +137,7 @@ class HandlerBroker:
             controller=controller,
             replicas=replicas,
             logs=logs,
+            mover=LogDirMover(env, self.config, logs, replicas, CleanerManager(logs, env.clock.now_ms)),
             producer_ids=ProducerIds(controller.allocate_producer_ids),
             loggers=BrokerLoggers(),
             groups=groups,

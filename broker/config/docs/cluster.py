@@ -81,7 +81,7 @@ leader.imbalance.check.interval.seconds
 leader.imbalance.per.broker.percentage
     The share of strayed leaderships of one broker that starts a rebalance.
 metadata.log.dir
-    KRaft only: the directory of the metadata log; by default the first of log.dirs.
+    The directory of the cluster's metadata, unless that is in ZooKeeper; by default the first of log.dirs.
 metadata.log.max.record.bytes.between.snapshots
     KRaft only: after how many bytes of records the next snapshot is made.
 metadata.log.max.snapshot.interval.ms

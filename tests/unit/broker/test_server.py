@@ -106,6 +106,7 @@ def test_the_loss_of_the_last_log_directory_is_reported(tmp_path):
         await broker.start()
         generation = broker.hub.generation
         broker.logs.dirs[0].fail(OSError(5, "Input/output error"))
+        await asyncio.sleep(0)
         assert told == [True]
         assert broker.hub.generation > generation
         await broker.stop()

@@ -45,7 +45,7 @@ def test_progress_is_told(caplog: pytest.LogCaptureFixture):
 
     manager = open_manager(SimFileSystem(), PATHS, clock=clock)
     caplog.clear()
-    manager = type(manager)(files, clock, manager._random, PATHS, manager._config_of)
+    manager = type(manager)(files, clock, manager.random, PATHS, manager._config_of)
     manager.open(CLUSTER, 1)
     manager.load(slow)
     told = [r.getMessage() for r in caplog.records if r.getMessage().startswith("Recovery")]

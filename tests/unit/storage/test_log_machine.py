@@ -66,7 +66,7 @@ class LogMachine(RuleBasedStateMachine):
     def open(self) -> None:
         logging.getLogger("storage").setLevel(logging.ERROR)
         self.manager: LogManager = open_manager(self.files, config=self.config, clock=FixedClock())
-        self.manager._budget.limit_bytes = self.tail
+        self.manager.tail_budget.limit_bytes = self.tail
         self.log: PartitionLog = self.manager.get_or_create("t", 0, TOPIC_ID)
         self.log.set_high_watermark(self.log.end_offset)
         self.jobs: list = []

@@ -125,7 +125,7 @@ def test_a_partition_in_two_directories_is_fatal():
     fresh = SimFileSystem()
     for path in ("/a/t-0", "/b/t-0"):
         fresh.make_dirs(path)
-    with pytest.raises(InconsistentDirectory, match="t-0 is in"):
+    with pytest.raises(InconsistentDirectory, match="Duplicate log directories for t-0"):
         open_manager(fresh, ("/a", "/b"))
 
 

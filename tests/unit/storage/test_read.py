@@ -13,7 +13,7 @@ def new_log(tail_bytes=None, **config):
     manager = open_manager(SimFileSystem(), config=LogConfig(**config))
     log = manager.get_or_create("t", 0, TOPIC_ID)
     if tail_bytes is not None:
-        manager._budget.limit_bytes = tail_bytes
+        manager.tail_budget.limit_bytes = tail_bytes
     return log
 
 

@@ -159,6 +159,7 @@ def test_a_damaged_index_below_the_recovery_point_is_made_anew_after_a_crash(suf
     whole = files.read_bytes(path(0, suffix))
     files.write_atomic(path(0, suffix), b"garbage!" * 9)
     files.fail_next("rename", errno.EIO, suffix)  # and so it is when the repair is interrupted
+    files.make_dirs("/other")
     assert open_manager(files, ("/logs", "/other"), CONFIG).get("t", 0) is None
     reopened(unlocked(files))
     assert files.read_bytes(path(0, suffix)) == whole

@@ -47,7 +47,8 @@ def test_keys_in_use_exist_and_are_on_no_other_list() -> None:
 def test_kraft_keys() -> None:
     assert is_kraft("process.roles")
     assert is_kraft("controller.quorum.voters")
-    assert is_kraft("metadata.log.dir")
+    assert is_kraft("metadata.log.segment.bytes")
+    assert not is_kraft("metadata.log.dir")
     assert not is_kraft("node.id")
     assert not is_kraft("controller.socket.timeout.ms")
 
