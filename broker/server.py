@@ -308,20 +308,23 @@ class Broker:
             share_state=self._share_state,
             share_data=self._share_data,
         )
+        self.hub.dispatcher = self._dispatcher(context)
+        return controller, replicas
+
+    def _dispatcher(self, context: BrokerContext) -> Dispatcher:
         sessions = FetchSessions(
-            replicas.wanted_partition,
-            env.random.fork("fetch sessions"),
-            config.integer("max.incremental.fetch.session.cache.slots"),
+            context.replicas.wanted_partition,
+            self._env.random.fork("fetch sessions"),
+            self.config.integer("max.incremental.fetch.session.cache.slots"),
         )
-        self.hub.dispatcher = Dispatcher(
+        return Dispatcher(
             context,
             HANDLERS,
             {
-                ApiKey.PRODUCE: ProduceHandler(context, ProducePurgatory(env.timer)),
+                ApiKey.PRODUCE: ProduceHandler(context, ProducePurgatory(self._env.timer)),
                 ApiKey.FETCH: FetchHandler(context, sessions),
             },
         )
-        return controller, replicas
 
     def _check_metadata_dir(self) -> None:
         """Without the metadata that is where it was, the broker must not begin with none."""
