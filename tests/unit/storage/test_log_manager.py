@@ -200,6 +200,15 @@ def test_a_recreated_topic_begins_empty_and_leftovers_are_removed_after_a_restar
     assert not [n for n in files.list_dir("/logs") if n.endswith("-delete")]
 
 
+def test_a_deleted_partition_without_segments_is_loaded_without_an_error():
+    """storage.md 71."""
+    files = SimFileSystem()
+    files.make_dirs(f"/logs/t-0.{'ab' * 16}-delete")
+    manager = open_manager(files)
+    assert len(manager) == 0
+    assert not manager.dirs[0].offline
+
+
 def test_a_log_of_an_older_topic_is_kept_as_stray():
     files = SimFileSystem()
     manager = open_manager(files)

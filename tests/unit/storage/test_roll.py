@@ -291,3 +291,14 @@ def test_a_preallocated_directory_that_is_renamed_goes_on_behind_its_end():
     append(log, batch(1))
     assert read_offsets(log) == [0, 1]
     assert files.size(log_file(0, "u-0")) == 2 * ONE
+
+
+def test_an_empty_segment_has_no_index_files_until_the_log_is_closed():
+    """storage.md 55."""
+    log = new_log()
+    append(log, batch(1))
+    log.roll(START_MS)
+    names = log.local.files.list_dir(log.local.directory)
+    assert [name for name in names if name.startswith(f"{1:020d}")] == [f"{1:020d}.log", f"{1:020d}.snapshot"]
+    close_clean(log)
+    assert log.local.files.exists(log.active.path(".index")), "Kafka recovers a segment without one"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from protocol.records.batch import HEADER_SIZE, Record, batches, read_header, records
 from protocol.records.builder import build_batch
-from protocol.records.control import ABORT, read_end_marker
+from protocol.records.control import ABORT, COMMIT, read_end_marker
 from runtime import background
 from storage.cleaner import session
 from storage.log_config import LogConfig
@@ -366,3 +366,55 @@ def test_a_worker_keeps_a_pass_between_calls(tmp_path, monkeypatch: pytest.Monke
     assert (tmp_path / "00000000000000000000.log.cleaned").stat().st_mtime == 7
     with pytest.raises(RuntimeError, match="no pass"):
         session.clean_group([source], {})
+
+
+@pytest.mark.parametrize("kind", [ABORT, COMMIT])
+def test_a_user_key_that_is_spelled_as_that_of_a_marker_is_another_one(kind: int) -> None:
+    """storage.md 94."""
+    made = Compacted()
+    made.put((b"a", b"1"), producer=1, transactional=True)
+    end = made.end_transaction(1, commit=kind == COMMIT)
+    key = bytes([0, 0, 0, kind])
+    made.put((key, b"user"))
+    made.put((b"b", b"2"))
+    made.clean()
+    [marker_head] = [head for head in made.headers() if head.is_control]
+    assert (marker_head.base_offset, marker_head.record_count) == (end, 1)
+    assert (end + 1, key, b"user") in made.rows()
+
+
+def test_an_emptied_marker_is_no_obstacle() -> None:
+    """storage.md 95: a producer that left only a marker keeps it as a header without records."""
+    made = Compacted()
+    made.end_transaction(1, commit=True)
+    for number in range(4):
+        made.put((b"a", b"%d" % number))
+        made.clean()
+        made.clock.ms += 2 * RETENTION_MS
+    [empty] = [head for head in made.headers() if head.is_control]
+    assert (empty.base_offset, empty.record_count, empty.size) == (0, 0, HEADER_SIZE)
+    made.reopen(clean=True)
+    made.put((b"a", b"last"))
+    made.clean()
+    assert [head.base_offset for head in made.headers() if head.is_control] == [0]
+    made.reopen(clean=False)
+    assert [row[1:] for row in made.rows()] == [(b"a", b"last")]
+
+
+def test_offsets_that_are_missing_at_the_end_of_a_segment_are_clean() -> None:
+    """storage.md 100: else the log would stay dirty for ever."""
+    made = Compacted()
+    made.put((b"a", b"1"))
+    made.log.append_as_follower(
+        build_batch([Record(50, START_MS, b"b", b"2")], base_offset=50, leader_epoch=0), START_MS
+    )
+    made.log.set_high_watermark(made.log.end_offset)
+    made.log.roll(made.clock.now_ms())
+    first = made.log.active.base_offset
+    made.log.append_as_follower(
+        build_batch([Record(90, START_MS, b"c", b"3")], base_offset=90, leader_epoch=0), START_MS
+    )
+    made.log.set_high_watermark(made.log.end_offset)
+    made.clean(roll=False)
+    assert made.log.directory.clean_offsets.get(("t", 0)) == first == 51
+    assert [row[0] for row in made.rows()] == [0, 50, 90]
