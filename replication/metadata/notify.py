@@ -64,6 +64,9 @@ class Listeners:
     def is_watched(self, path: str) -> bool:
         return path in self._watchers
 
+    def watched(self) -> list[str]:
+        return list(self._watchers)
+
     def on_session(self, listener: Callable[[SessionEvent], None]) -> Cancel:
         key = object()
         self._sessions[key] = listener

@@ -9,7 +9,8 @@ Rules that every implementation keeps (tests/contract/test_metadata_store.py run
 - A change is durable before the call that made it returns.
 - `multi` applies all of its operations or none.
 - Watchers are called on the event loop, after the change can be read; those of one path in the order of its
-  changes. A watch stays until it is cancelled. Several changes in a row may be told as one.
+  changes. A watch stays until it is cancelled. Several changes in a row may be told as one; one that came
+  shortly before the watch may be told, too.
 - Failures are the exceptions below; a call that fails has changed nothing, except `ConnectionLost`, after
   which the change may or may not have happened.
 - Session events: CONNECTED when `open` has succeeded and after each SUSPENDED that ended well. While the

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from kazoo.client import KazooClient
 
+from replication.metadata import sqlite_sessions, sqlite_tree
 from replication.metadata.memory_store import MemoryStore, MemoryTree
+from replication.metadata.shared_sqlite_store import SharedSqliteStore
 from replication.metadata.sqlite_store import SqliteStore
 from replication.metadata.store import MetadataStore, WatchEvent
 from replication.metadata.zookeeper_settings import ZookeeperSettings
 from replication.metadata.zookeeper_store import ZookeeperStore
 from runtime.blocking import ThreadBlocking
 from runtime.clock import SystemClock
+from runtime.os_files import OsFileSystem
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.zookeeper_process import ZookeeperProcess
 
@@ -87,6 +91,30 @@ class SqliteWorld(World):
 
     def make(self, blocking: ThreadBlocking) -> SqliteStore:
         return SqliteStore(self._path, blocking.submit)
+
+
+class SharedSqliteWorld(World):
+    """Sessions of one process; test_shared_sqlite.py has several."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = str(folder / "metadata.sqlite")
+
+    def make(self, blocking: ThreadBlocking) -> SharedSqliteStore:
+        loop = asyncio.get_running_loop()
+        owner = f"owner {next(_numbers)}"
+        return SharedSqliteStore(loop, OsFileSystem(), self._path, owner, SESSION_TIMEOUT_MS)
+
+    async def expire(self, store: MetadataStore) -> None:
+        """Somebody ends it in the file."""
+        session_id = store.session_id
+
+        def end() -> None:
+            connection = sqlite3.connect(self._path, isolation_level=None, timeout=LIMIT_S)
+            with sqlite_tree.transaction(connection):
+                sqlite_sessions.end(connection, session_id)
+            connection.close()
+
+        await asyncio.to_thread(end)
 
 
 class ZookeeperWorld(World):

@@ -20,15 +20,18 @@ from replication.metadata.store import (
     SessionExpired,
     WatchEvent,
 )
-from tests.contract.metadata_worlds import Heard, MemoryWorld, World, ZookeeperWorld, run
+from tests.contract.metadata_worlds import Heard, MemoryWorld, SharedSqliteWorld, World, ZookeeperWorld, run
 
-WITH_CONNECTIONS = ["memory", "zookeeper"]
+ZOOKEEPER = pytest.param("zookeeper", marks=[pytest.mark.zookeeper, pytest.mark.xdist_group("zookeeper")])
+WITH_CONNECTIONS = ["memory", ZOOKEEPER]
 
 
-@pytest.fixture(params=["memory", "zookeeper"])
+@pytest.fixture(params=["memory", "shared sqlite", ZOOKEEPER])
 def world(request, tmp_path) -> World:
     if request.param == "memory":
         return MemoryWorld()
+    if request.param == "shared sqlite":
+        return SharedSqliteWorld(tmp_path)
     return ZookeeperWorld(request.getfixturevalue("zookeeper"))
 
 
@@ -62,6 +65,7 @@ def test_ephemeral_nodes_go_with_a_closed_session_and_others_hear_of_it(world):
         await first.multi([Create("/ids", b""), Create("/ids/1", b"", ephemeral=True)])
         await second.create("/ids/2", b"", ephemeral=True)
         assert first.session_id != second.session_id
+        assert await second.children("/ids") == ["1", "2"]
         heard = Heard()
         second.watch("/ids", heard.watcher)
         second.watch("/ids/1", heard.watcher)
@@ -78,6 +82,7 @@ def test_a_session_that_expires_is_told_and_its_ephemeral_nodes_are_gone(world):
         states, heard = Heard(), Heard()
         first.on_session(states.note)
         await first.multi([Create("/ids", b""), Create("/ids/1", b"", ephemeral=True)])
+        assert (await second.get("/ids/1")).owner == first.session_id
         second.watch("/ids/1", heard.watcher)
         assert (await second.get("/ids/1")).owner == first.session_id
         await world.expire(first)

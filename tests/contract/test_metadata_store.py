@@ -22,15 +22,27 @@ from replication.metadata.store import (
     WatchEvent,
     ensure_path,
 )
-from tests.contract.metadata_worlds import Heard, MemoryWorld, SqliteWorld, World, ZookeeperWorld, run
+from tests.contract.metadata_worlds import (
+    Heard,
+    MemoryWorld,
+    SharedSqliteWorld,
+    SqliteWorld,
+    World,
+    ZookeeperWorld,
+    run,
+)
+
+ZOOKEEPER = pytest.param("zookeeper", marks=[pytest.mark.zookeeper, pytest.mark.xdist_group("zookeeper")])
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("zookeeper", marks=pytest.mark.zookeeper)])
+@pytest.fixture(params=["memory", "sqlite", "shared sqlite", ZOOKEEPER])
 def world(request, tmp_path) -> World:
     if request.param == "memory":
         return MemoryWorld()
     if request.param == "sqlite":
         return SqliteWorld(tmp_path)
+    if request.param == "shared sqlite":
+        return SharedSqliteWorld(tmp_path)
     return ZookeeperWorld(request.getfixturevalue("zookeeper"))
 
 

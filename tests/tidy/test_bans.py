@@ -23,6 +23,7 @@ MAY_CATCH_EVERYTHING = {
     "replication/waiting.py",
     "broker/net/dispatch.py",
     "replication/controller/cluster_controller.py",  # an event that fails ends an epoch, not the broker
+    "runtime/ticking.py",  # whatever its work raises is the answer to its caller
     "runtime/worker_main.py",  # whatever a worker's call raises is the answer to its caller
     "runtime/tasks.py",
 }

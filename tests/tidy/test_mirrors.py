@@ -62,6 +62,8 @@ PROVED_ELSEWHERE = {
     "replication/metadata/memory_store.py": "tests/contract/test_metadata_store.py",
     "replication/metadata/sqlite_store.py": "tests/contract/test_metadata_store.py",
     "replication/metadata/sqlite_tree.py": "tests/contract/test_metadata_store.py",
+    "replication/metadata/shared_sqlite_session.py": "tests/contract/test_shared_sqlite.py",
+    "replication/metadata/shared_sqlite_store.py": "tests/contract/test_shared_sqlite.py",
     "replication/metadata/zookeeper_session.py": "tests/contract/test_zookeeper_faults.py",
     "replication/metadata/zookeeper_store.py": "tests/contract/test_metadata_sessions.py",
     "replication/metadata/zookeeper_watches.py": "tests/contract/test_metadata_sessions.py",
