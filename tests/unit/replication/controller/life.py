@@ -13,7 +13,9 @@ from collections import Counter
 from replication.controller.cluster_state import TopicPartition
 from replication.controller.leader_requests import ElectionType
 from replication.controller.outcomes import MorePartitions, NewTopic, TopicToDelete
-from replication.metadata import paths
+from replication.metadata import controller_payloads, paths
+from replication.metadata.notify import events_of
+from replication.metadata.store import Delete, StoreError
 from tests.unit.replication.controller.world import Host, World, registered
 
 TOPICS = ("a", "b", "c", "d")
@@ -31,6 +33,7 @@ class Life:
         )
         self.random = self.world.random
         self.done: Counter[str] = Counter()
+        self.asked: Host | None = None
 
     async def run(self, steps: int) -> None:
         await self.world.start()
@@ -46,7 +49,8 @@ class Life:
             *(self.create, self.grow, self.delete),
             *(self.reassign,) * 3,
             *(self.cancel, self.elect),
-            *(self.kill, self.revive, self.bounce, self.expire),
+            *(self.kill, self.revive, self.bounce, self.expire, self.lose_the_store, self.lose_answers),
+            *(self.shut_down, self.fail_a_directory, self.let_live_a_zombie, self.depose),
             *(self.crash_in_a_write,) * 3,
         )
         for _ in range(100):  # what is not possible now (nobody is dead, say) is drawn again
@@ -58,7 +62,7 @@ class Life:
     # What clients ask for; the answer is waited for a short time only
 
     async def ask(self, request) -> bool:
-        host = self.world.controller()
+        host = self.asked or self.world.controller()
         if host is None:
             return False
         task = asyncio.get_running_loop().create_task(request(host))
@@ -135,6 +139,86 @@ class Life:
         await host.expire()
         return True
 
+    async def lose_the_store(self) -> bool:
+        """A broker's connection to the tree is cut for a while, and its session lives on."""
+        host = self.some(alive=True)
+        if host is None:
+            return False
+        store = host.store
+        store.suspend()
+        await asyncio.sleep(self.random.random() * 2)
+        if host.store is store and host.alive:
+            store.resume()
+        return True
+
+    async def lose_answers(self) -> bool:
+        """The next writes of the controller are done, or not, and it does not hear which."""
+        host = self.world.controller()
+        if host is None:
+            return False
+        host.store.answers_lost = self.random.randint(1, 3)
+        host.store.lost_ones_apply = self.random.random() < 0.5
+        await self.random.choice((self.create, self.delete, self.reassign, self.grow))()
+        host.store.answers_lost = 0
+        return True
+
+    async def shut_down(self) -> bool:
+        """A clean stop, and sometimes none after all."""
+        host, controller = self.some(alive=True), self.world.controller()
+        if host is None or controller is None:
+            return False
+        await self.ask(lambda active: active.admin.controlled_shutdown(host.id, host.epoch))
+        if self.random.random() < 0.8:
+            await host.kill()
+        else:
+            await host.expire()
+        return True
+
+    async def fail_a_directory(self) -> bool:
+        """A broker cannot serve one of its replicas until it is started anew."""
+        host = self.some(alive=True)
+        if host is None or not host.hosted:
+            return False
+        partition = self.random.choice(list(host.hosted))
+        host.failed_dirs[partition] = None
+        del host.hosted[partition]
+        try:
+            note = controller_payloads.encode_log_dir_event(host.id)
+            await host.store.create_sequential(f"{paths.LOG_DIR_EVENTS}/log_dir_event_", note)
+        except StoreError:
+            return True
+        return True
+
+    async def let_live_a_zombie(self) -> bool:
+        """The controller's session is over, and for a second it does not hear of it."""
+        host = self.world.controller()
+        if host is None:
+            return False
+        store = host.store
+        store.suspend()
+        self.world.tree.end_session(store.session_id)
+        await self.random.choice((self.create, self.delete, self.reassign, self.kill_another))()
+        await asyncio.sleep(self.random.random())
+        if host.store is store and host.alive:
+            await host.expire()
+        return True
+
+    async def depose(self) -> bool:
+        """Somebody takes /controller away, another broker is elected, and the first one hears late of it."""
+        host = self.world.controller()
+        if host is None:
+            return False
+        store = host.store
+        store.unheard = []
+        self.world.tree.apply([Delete(paths.CONTROLLER)], 0)
+        self.world.tree.tell(events_of([Delete(paths.CONTROLLER)]))
+        await asyncio.sleep(0.1)
+        self.asked = host
+        await self.random.choice((self.create, self.delete, self.reassign, self.reassign, self.cancel))()
+        self.asked = None
+        store.catch_up()
+        return True
+
     async def crash_in_a_write(self) -> bool:
         """The controller's host dies between two writes, or with one whose answer never comes."""
         host = self.world.controller()
@@ -164,6 +248,8 @@ class Life:
     async def calm_down(self) -> None:
         self.world.lossy = 0.0
         for host in self.world.hosts.values():
+            if host.failed_dirs:
+                await host.kill()
             if not host.alive:
                 host.end_session()
                 await host.start()

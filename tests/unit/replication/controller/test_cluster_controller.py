@@ -134,6 +134,30 @@ async def test_a_controller_that_does_not_know_yet_that_it_is_none_writes_nothin
 
 
 @story
+async def test_what_waits_for_the_connection_is_not_written_under_the_next_session(world):
+    """With nobody elected since, the fence alone would let it pass."""
+    await create(world, (1, 2, 3))
+    host = await world.active()
+    for other in world.hosts.values():
+        if other is not host:
+            await other.kill()
+    await asyncio.sleep(0.5)
+    host.store.suspend()
+    late = asyncio.ensure_future(
+        host.controller.ask(
+            "write", lambda reign: reign.office.ledger.write([Create("/consumers/late", b"")])
+        )
+    )
+    await asyncio.sleep(0.5)
+    host.store.expire()
+    await host.store.open()
+    await asyncio.sleep(1)
+    with pytest.raises(NotController):
+        await late
+    assert "/consumers/late" not in world.tree.nodes
+
+
+@story
 async def test_a_failure_ends_the_epoch_and_not_the_broker(world):
     await create(world, (1, 2, 3))
     host = await world.active()

@@ -20,71 +20,18 @@ from replication.controller.cluster_state import TopicPartition
 from replication.controller.office import OfficeSettings
 from replication.controller.outcomes import ControllerSettings
 from replication.metadata import paths, payloads
-from replication.metadata.image import BrokerImage, ClusterImage, ImageHolder, PartitionImage, TopicImage
+from replication.metadata.image import BrokerImage, ImageHolder, PartitionImage, TopicImage
 from replication.metadata.load import read_brokers
 from replication.metadata.memory_store import MemoryStore, MemoryTree
 from replication.metadata.notify import events_of
-from replication.metadata.store import Create, Put, ensure_path
+from replication.metadata.store import ConnectionLost, ensure_path
 from runtime.entropy import SeededRandom
 from runtime.tasks import TaskScope
 from tests.support.logs import FixedClock
 from tests.unit.replication.cluster import Rules
+from tests.unit.replication.controller.history import History
 
 LISTENER = "PLAINTEXT"
-
-
-class History:
-    """What must hold of all that is ever written and sent (replication.md, section 6: 5, 6, 7)."""
-
-    def __init__(self, tree: MemoryTree) -> None:
-        self.tree = tree
-        self.leaders: dict[tuple[bytes, int, int], int] = {}
-        self.states: dict[tuple[bytes, int], tuple[payloads.StatePayload, int]] = {}
-        self.writes = 0
-        self.broken: list[AssertionError] = []
-
-    def check(self, operations) -> None:
-        """After a transaction was applied."""
-        self.writes += 1
-        try:
-            self._check(operations)
-        except AssertionError as broken:
-            self.broken.append(broken)
-
-    def _check(self, operations) -> None:
-        for operation in operations:
-            if isinstance(operation, Create | Put) and operation.path.endswith("/state"):
-                self._state(operation.path)
-            elif isinstance(operation, Put) and operation.path == paths.CONTROLLER_EPOCH:
-                assert int(operation.value) == operation.version + 1 if operation.version >= 0 else True
-
-    def _state(self, path: str) -> None:
-        topic, index = path.split("/")[3], int(path.split("/")[5])
-        stored = payloads.decode_topic(paths.topic(topic), self.tree.nodes[paths.topic(topic)].value)
-        node = self.tree.nodes[path]
-        now = payloads.decode_state(path, node.value)
-        key = (stored.topic_id, index)
-        assert now.isr, path
-        assert now.leader in (-1, *now.isr), (path, now)
-        assert len(set(now.isr)) == len(now.isr)
-        assert set(now.isr) <= set(stored.assignment[index]), (path, now, stored.assignment[index])
-        current = int(self.tree.nodes[paths.CONTROLLER_EPOCH].value)
-        assert now.controller_epoch == current, "a fenced controller has written"
-        if key in self.states:
-            before, version = self.states[key]
-            assert node.version == version + 1
-            assert now.leader_epoch >= before.leader_epoch
-            assert now.controller_epoch >= before.controller_epoch
-            assert now.leader == before.leader or now.leader_epoch > before.leader_epoch
-        self.states[key] = (now, node.version)
-        self.leader(stored.topic_id, index, now.leader_epoch, now.leader)
-
-    def leader(self, topic_id: bytes, index: int, epoch: int, leader: int) -> None:
-        """One leader at most in each leader epoch."""
-        if leader >= 0:
-            known = self.leaders.setdefault((topic_id, index, epoch), leader)
-            if known != leader:
-                self.broken.append(AssertionError(f"two leaders of epoch {epoch}: {known} and {leader}"))
 
 
 @dataclass
@@ -109,6 +56,20 @@ class SessionOfHost(MemoryStore):
         self.writes_until_crash: int | None = None
         self.crash_applies = True
         self.crashed = asyncio.Event()
+        self.answers_lost = 0
+        self.lost_ones_apply = True
+        self.unheard: list | None = None
+
+    def hear(self, events) -> None:
+        """Watches may be late while everything else works."""
+        if self.unheard is None:
+            super().hear(events)
+        else:
+            self.unheard += events
+
+    def catch_up(self) -> None:
+        unheard, self.unheard = self.unheard or [], None
+        super().hear(unheard)
 
     async def multi(self, operations):
         if self.crashed.is_set():
@@ -121,6 +82,13 @@ class SessionOfHost(MemoryStore):
             self.crashed.set()
             await asyncio.Event().wait()
         self._require_session(operations[0].path)
+        if self.answers_lost:
+            self.answers_lost -= 1
+            if self.lost_ones_apply:
+                self.tree.apply(operations, self.session_id)
+                self.history.check(operations)
+                self.tree.tell(events_of(operations))
+            raise ConnectionLost(operations[0].path)
         results = self.tree.apply(operations, self.session_id)
         self.history.check(operations)
         if crashes:
@@ -199,13 +167,13 @@ class Host:
         self.alive = False
         self.starts = 0
         self.disk: dict[TopicPartition, bytes] = {}
-        self.failed_dirs: dict[TopicPartition, None] = {}
 
     async def start(self) -> None:
         world = self.world
         self.alive = True
         self.starts += 1
         self.hosted: dict[TopicPartition, Hosted] = {}
+        self.failed_dirs: dict[TopicPartition, None] = {}
         self.controller_epoch = 0
         self.holder = ImageHolder()
         self.store = SessionOfHost(world.tree, world.history)
@@ -480,7 +448,3 @@ class HostChannel:
 def registered(world: World) -> dict[int, BrokerImage]:
     prefix = f"{paths.BROKER_IDS}/"
     return read_brokers({at: node for at, node in world.tree.nodes.items() if at.startswith(prefix)})
-
-
-def image_of_host(host: Host) -> ClusterImage:
-    return host.holder.current
