@@ -17,7 +17,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from broker.server import Address, Broker, CannotStart
+from broker.metadata_dir import CannotStart
+from broker.server import Address, Broker
 from replication.metadata.payloads import BadPayload
 from replication.metadata.store import StoreError
 from runtime.system import Env, run

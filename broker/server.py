@@ -29,6 +29,7 @@ from broker.handlers.produce import ProduceHandler
 from broker.handlers.table import HANDLERS
 from broker.log_dir_mover import LogDirMover
 from broker.loggers import BrokerLoggers
+from broker.metadata_dir import CannotStart, MetadataDir
 from broker.net.dispatch import Dispatcher
 from broker.net.hub import Hub
 from broker.net.idle import IdleSweep
@@ -80,10 +81,6 @@ def store_in_log_dir(loaded: LoadedConfig, env: Env) -> MetadataStore:
     return SqliteStore(f"{loaded.config.metadata_dir}/{FILE_NAME}", env.run_blocking)
 
 
-class CannotStart(Exception):
-    """The broker does not start; the text is for the user."""
-
-
 class Broker:
     """See the module. `failed` is called when the last log directory has gone offline."""
 
@@ -112,6 +109,7 @@ class Broker:
         self._store: MetadataStore | None = None
         self._replicas: ReplicaManager | None = None
         self._mover: LogDirMover | None = None
+        self._metadata_dir: MetadataDir | None = None
         self._groups: Groups | None = None
         self._share_state: ShareState | None = None
         self._share_data: ShareDataPath | None = None
@@ -152,7 +150,10 @@ class Broker:
         """Until this returns nothing was answered. Raises CannotStart, StorageError, StoreError, OSError."""
         self.logs.on_failure = self._dir_failed
         self.logs.lock()
-        self._check_metadata_dir()
+        if self._make_store is store_in_log_dir:
+            path = self.config.metadata_dir
+            self._metadata_dir = MetadataDir(self._env.files, path, self.logs.dirs, FILE_NAME)
+            self._metadata_dir.open()
         self._adopt_node_id()
         endpoints = await self._bind()
         store = self._store = self._make_store(self._loaded, self._env)
@@ -161,6 +162,8 @@ class Broker:
         proposed = meta.cluster_id if meta is not None else uuid_to_text(self._env.random.uuid())
         cluster_id = await ensure_cluster_id(store, proposed)
         self.logs.open(cluster_id, self.config.node_id)
+        if self._metadata_dir is not None:
+            self._metadata_dir.check(cluster_id, self.config.node_id, self._env.random)
         await self._load_logs()
         controller, replicas = self._assemble(store)
         await controller.start(
@@ -326,16 +329,6 @@ class Broker:
             },
         )
 
-    def _check_metadata_dir(self) -> None:
-        """Without the metadata that is where it was, the broker must not begin with none."""
-        directory = self.logs.dir_at(self.config.metadata_dir)
-        if directory is not None and directory.offline and self._metadata_is_here:
-            raise CannotStart(f"The directory of the metadata, {directory.path}, fails: {directory.failure}")
-
-    @property
-    def _metadata_is_here(self) -> bool:
-        return self._make_store is store_in_log_dir
-
     def _dir_failed(self, directory: LogDir) -> None:
         """Called on the thread that met the failure."""
         self._env.loop.call_soon_threadsafe(self._stop_serving, directory)
@@ -348,7 +341,7 @@ class Broker:
             paths = ", ".join(each.path for each in self.logs.dirs)
             log.critical("Shutdown broker because all log dirs in %s have failed", paths)
             self._failed()
-        elif directory.path == self.config.metadata_dir and self._metadata_is_here:
+        elif self._metadata_dir is not None and self._metadata_dir.failed(directory):
             log.critical("Shutdown broker because the metadata log dir %s has failed", directory.path)
             self._failed()
 
@@ -380,6 +373,8 @@ class Broker:
                 await self._store.close()
             except StoreError as error:  # what it leaves behind goes with the next start
                 log.warning("The metadata store was not closed in good order: %s", error)
+        if self._metadata_dir is not None:
+            self._metadata_dir.close()
 
     def _opened(self) -> bool:
         return any(directory.loaded for directory in self.logs.dirs)

@@ -119,7 +119,8 @@ class ProduceRequestState:
 
     @staticmethod
     def _refuse(answer: Partition, error: ErrorCode, message: str | None) -> None:
-        answer.error_code, answer.error_message = error, message
+        answer.error_code = error
+        answer.error_message = message if error != ErrorCode.KAFKA_STORAGE_ERROR else None
         answer.base_offset, answer.log_append_time_ms, answer.log_start_offset = -1, NO_TIME, -1
 
     def settle(self) -> None:

@@ -23,14 +23,14 @@ NO_ERROR = b"\0\0"  # stands between a partition's index and its base offset
 
 
 def refused(index: int, error: ErrorCode, message: str | None = None) -> Partition:
-    """The answer for a partition that took nothing."""
+    """The answer for a partition that took nothing. Of a failed disk Kafka tells no more than the code."""
     return Partition(
         index=index,
         error_code=error,
         base_offset=-1,
         log_append_time_ms=NO_TIME,
         log_start_offset=-1,
-        error_message=message,
+        error_message=message if error != ErrorCode.KAFKA_STORAGE_ERROR else None,
     )
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from broker.config.load import load_config
 from broker.lifecycle import LineFormatter, main, tune_collector
-from broker.server import Broker, CannotStart
+from broker.metadata_dir import CannotStart
+from broker.server import Broker
 from replication.metadata.payloads import BadPayload
 
 

@@ -6,7 +6,8 @@ import shutil
 import pytest
 
 from broker.config.load import load_config
-from broker.server import Broker, CannotStart
+from broker.metadata_dir import CannotStart
+from broker.server import Broker
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
