@@ -69,9 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             run_part(name, sides, plan, columns, measured)
     finally:
         stalls = {side.name: side.stop() for side in sides}
-    for name, stall_ms in stalls.items():
-        if stall_ms is not None:
-            print(f"\nThe event loop of {name} was held up for {stall_ms} ms at most.")
+    for side in sides:
+        if (stall_ms := stalls[side.name]) is not None:
+            print(
+                f"\nThe event loop of {side.name} was held up for {stall_ms} ms at most, of which it worked "
+                f"{side.worked_ms} ms; the rest is the kernel's, or others'."
+            )
     about = {
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": machine.describe(),

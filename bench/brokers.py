@@ -17,10 +17,14 @@ from tests.support.ottla_process import OttlaProcess
 KAFKA_VERSION = "4.4.0"
 KAFKA_JVM = ("-Xmx1g",)
 STALL_LINE = r"The event loop was held up for at most (\d+) ms"
+WORKED = r", of which it worked (\d+) ms"
 
 
 class Broker:
-    """One broker. `process` is None if it is not ours to start, `pid` is None where it cannot be seen."""
+    """One broker. `process` is None if it is not ours to start, `pid` is None where it cannot be seen.
+
+    `worked_ms`: once it has stopped, how long its loop computed during the longest stall.
+    """
 
     def __init__(self, name: str, host: str, port: int) -> None:
         self.name = name
@@ -28,6 +32,7 @@ class Broker:
         self.port = port
         self.process: OttlaProcess | KafkaProcess | None = None
         self._foreign_pid: int | None = None
+        self.worked_ms = 0
 
     @property
     def address(self) -> tuple[str, int]:
@@ -67,9 +72,12 @@ class Broker:
         if self.process is None:
             return None
         self.process.stop()
-        told = re.search(STALL_LINE, self.process.output_path.read_text(errors="replace"))
+        told = re.search(STALL_LINE + WORKED, self.process.output_path.read_text(errors="replace"))
         shutil.rmtree(self.process.directory, ignore_errors=True)
-        return int(told.group(1)) if told else None
+        if told is None:
+            return None
+        self.worked_ms = int(told.group(2))
+        return int(told.group(1))
 
 
 def make(kind: str) -> Broker:

@@ -126,7 +126,7 @@ class Broker:
         config.subscribe(self._limits_changed)
         self._limits_changed(frozenset())
         self._cleaner = Cleaner(env, config, self.logs)
-        self._stalls = StallWatch(env.loop)
+        self._stalls = StallWatch(env.loop, env.clock.worked)
         self._idle = IdleSweep(self.hub, config.integer("connections.max.idle.ms"))
         self.addresses: Sequence[Address] = ()
 
@@ -351,7 +351,11 @@ class Broker:
             listener.close()
         self._idle.stop()
         self._stalls.stop()
-        log.info("The event loop was held up for at most %d ms", self._stalls.take() * 1000)
+        held = self._stalls.take()
+        log.info(
+            "The event loop was held up for at most %d ms, of which it worked %d ms",
+            held.seconds * 1000, held.worked * 1000,
+        )  # fmt: skip
         self.hub.turn.flush()
         if self._share_data is not None:
             self._share_data.close()

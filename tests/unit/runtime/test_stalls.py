@@ -5,23 +5,32 @@ import time
 
 import pytest
 
-from runtime.stalls import StallWatch
+from runtime.stalls import Stall, StallWatch
 from tests.unit.runtime.loops import LOOPS, run_on
 
 
+def hold(at_work: bool) -> None:
+    until = time.thread_time() + 0.4
+    while at_work and time.thread_time() < until:
+        pass
+    if not at_work:
+        time.sleep(0.4)
+
+
 @pytest.mark.parametrize("factory", LOOPS)
-def test_stall_watch_sees_how_long_the_loop_was_held(factory):
+@pytest.mark.parametrize("at_work", [True, False])
+def test_stall_watch_sees_how_long_the_loop_was_held_and_whether_it_worked(factory, at_work):
     async def main():
         loop = asyncio.get_running_loop()
-        watch = StallWatch(loop)
+        watch = StallWatch(loop, time.thread_time)
         watch.start()
         await asyncio.sleep(0.05)
-        until = time.monotonic() + 0.15
-        while time.monotonic() < until:  # hold the loop
-            pass
+        hold(at_work)
         await asyncio.sleep(0.05)
-        assert 0.08 <= watch.take() <= 2
-        assert watch.take() < 0.08
+        held = watch.take()
+        assert held.seconds >= 0.3
+        assert (held.worked >= 0.3) == at_work
+        assert watch.take() == Stall()
         watch.stop()
 
     run_on(factory, main())
