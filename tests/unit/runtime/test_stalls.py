@@ -1,6 +1,7 @@
 """The watch on how long the loop was held up."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -14,7 +15,7 @@ def hold(at_work: bool) -> None:
     while at_work and time.thread_time() < until:
         pass
     if not at_work:
-        time.sleep(0.4)
+        threading.Event().wait(0.4)
 
 
 @pytest.mark.parametrize("factory", LOOPS)
