@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.net.big_bodies import BigBodies
-from broker.net.pieces import Pieces
+from runtime.pieces import Pieces
 
 if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig

@@ -460,6 +460,10 @@ class MalformedMessage(ProtocolViolation):
     """Bytes do not decode to the message they should be, or exceed a cap on what a message may hold."""
 
 
+class ManyElements(MalformedMessage):
+    """A message counts more elements than it may have, or than it has bytes for."""
+
+
 class UnsupportedVersion(Exception):
     """A message, or an API, does not exist at the version asked for."""
 

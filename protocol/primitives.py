@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocol.errors import MalformedMessage, UnencodableMessage
+from protocol.errors import MalformedMessage, ManyElements, UnencodableMessage
 
 Buffer = bytes | bytearray | memoryview
 
@@ -81,16 +81,14 @@ def long_string(path: str, size: int) -> MalformedMessage:
     return MalformedMessage(f"{path} of {size} bytes exceeds the {MAX_STRING_BYTES} a string may have")
 
 
-def many_elements(path: str, count: int) -> MalformedMessage:
+def many_elements(path: str, count: int) -> ManyElements:
     """The failure for an array with more elements than bytes are left, or than a message may hold."""
-    return MalformedMessage(
-        f"{path} of {count} elements exceeds the rest of the message or the cap on elements"
-    )
+    return ManyElements(f"{path} of {count} elements exceeds the rest of the message or the cap on elements")
 
 
-def long_fields(path: str, size: int) -> MalformedMessage:
+def long_fields(path: str, size: int) -> ManyElements:
     """The failure for more bytes in strings and byte fields than a message may hold."""
-    return MalformedMessage(f"{path} of {size} bytes exceeds the cap on strings and bytes of a message")
+    return ManyElements(f"{path} of {size} bytes exceeds the cap on strings and bytes of a message")
 
 
 def many_tags(path: str, count: int) -> MalformedMessage:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from protocol.errors import ErrorCode
 from replication import topic_names
 from replication.partition import Partition
+from runtime.pieces import Steps, split
 from storage.errors import StorageError
 
 Find = Callable[[str, int], Partition | ErrorCode]
@@ -30,19 +31,24 @@ class DeletedRecords:
 
 def delete_records(
     wanted: Sequence[tuple[str, int, int]], find: Find, persist: Callable[[], None]
-) -> list[DeletedRecords]:
+) -> Steps[list[DeletedRecords]]:
     """`wanted` are (topic, partition, offset), -1 meaning the high watermark; one result for each, in order.
+    In pieces: a new start may be seen before it is persisted, which it is before it is told.
 
     `persist` writes the start offsets that moved (LogManager.persist_log_starts). Errors: 17 internal topic,
     3, 6, 56 (also where the new start could not be written), 1 below zero or beyond the high watermark, 44
     the cleanup policy does not delete.
     """
-    results = [DeletedRecords(topic, index) for topic, index, _ in wanted]
+    results: list[DeletedRecords] = []
     moved: list[tuple[DeletedRecords, Partition]] = []
-    for result, (_, _, offset) in zip(results, wanted, strict=True):
-        partition = _delete(result, offset, find)
-        if partition is not None:
-            moved.append((result, partition))
+    for some in split(wanted):
+        for topic, index, offset in some:
+            result = DeletedRecords(topic, index)
+            results.append(result)
+            partition = _delete(result, offset, find)
+            if partition is not None:
+                moved.append((result, partition))
+        yield
     if moved:
         persist()
     for result, partition in moved:

@@ -25,27 +25,29 @@ async def handle(ctx: BrokerContext, request: Request[m.AlterConfigsRequest]) ->
     body = request.body
     named: list[ConfigResource | Refused] = []
     wanted: list[tuple[ConfigResource, list[tuple[str, str | None]]]] = []
-    for each in body.resources:
-        try:
-            resource = stored_resource(ctx, each.resource_type, each.resource_name)
-            named.append(resource)
-            wanted.append((resource, [(config.name, config.value) for config in each.configs]))
-        except Refused as refused:
-            named.append(refused)
+    async for some in ctx.pieces.of(body.resources):
+        for each in some:
+            try:
+                resource = stored_resource(ctx, each.resource_type, each.resource_name)
+                named.append(resource)
+                wanted.append((resource, [(config.name, config.value) for config in each.configs]))
+            except Refused as refused:
+                named.append(refused)
     done = by_resource(await ctx.controller.replace_configs(wanted, validate_only=body.validate_only))
     response = m.AlterConfigsResponse()
-    for each, what in zip(body.resources, named, strict=True):
-        error, message = (
-            (what.error, what.message)
-            if isinstance(what, Refused)
-            else (done[what].error, done[what].message)
-        )
-        response.responses.append(
-            m.AlterConfigsResponse.AlterConfigsResourceResponse(
-                error_code=error,
-                error_message=message if error != ErrorCode.NONE else None,
-                resource_type=each.resource_type,
-                resource_name=each.resource_name,
+    async for pairs in ctx.pieces.of(list(zip(body.resources, named, strict=True))):
+        for each, what in pairs:
+            error, message = (
+                (what.error, what.message)
+                if isinstance(what, Refused)
+                else (done[what].error, done[what].message)
             )
-        )
+            response.responses.append(
+                m.AlterConfigsResponse.AlterConfigsResourceResponse(
+                    error_code=error,
+                    error_message=message if error != ErrorCode.NONE else None,
+                    resource_type=each.resource_type,
+                    resource_name=each.resource_name,
+                )
+            )
     return response

@@ -1,7 +1,7 @@
 """Fetches that name thousands of partitions, or whose session has news of as many, without a long hold.
 
 The body is decoded, and the answer encoded, in a thread; opening, reading and telling the session go in
-pieces (`replication.big_fetch`), each in its turn (`broker.net.pieces`). The connection waits meanwhile, so
+pieces (`replication.big_fetch`), each in its turn (`runtime.pieces`). The connection waits meanwhile, so
 answers stay in order. What comes out is what the way of `FetchHandler` gives.
 
 A request that waits for more to read keeps its task and its partitions. All that wait without a session may

@@ -18,25 +18,27 @@ async def handle(
 ) -> m.CreatePartitionsResponse:
     """Grow topics; one answer for each name."""
     body = request.body
+    wanted: list[MorePartitions] = []
+    async for some in ctx.pieces.of(body.topics):
+        wanted += [_wanted(topic) for topic in some]
     outcomes = await ctx.controller.create_partitions(
-        [
-            MorePartitions(
-                topic.name,
-                topic.count,
-                None
-                if topic.assignments is None
-                else tuple(tuple(each.broker_ids) for each in topic.assignments),
-            )
-            for topic in body.topics
-        ],
-        timeout_ms=body.timeout_ms,
-        validate_only=body.validate_only,
+        wanted, timeout_ms=body.timeout_ms, validate_only=body.validate_only
     )
-    return m.CreatePartitionsResponse(
-        results=[
+    response = m.CreatePartitionsResponse()
+    async for done in ctx.pieces.of(outcomes):
+        response.results += [
             m.CreatePartitionsResponse.CreatePartitionsTopicResult(
                 name=outcome.name, error_code=outcome.error, error_message=outcome.message
             )
-            for outcome in outcomes
+            for outcome in done
         ]
+    return response
+
+
+def _wanted(topic: m.CreatePartitionsRequest.CreatePartitionsTopic) -> MorePartitions:
+    assignments = topic.assignments
+    return MorePartitions(
+        topic.name,
+        topic.count,
+        None if assignments is None else tuple(tuple(each.broker_ids) for each in assignments),
     )

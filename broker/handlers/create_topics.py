@@ -31,25 +31,27 @@ _AT_ONCE: Final = 20  # topics that are answered for without a pause: 0.1 ms eac
 async def handle(ctx: BrokerContext, request: Request[m.CreateTopicsRequest]) -> m.CreateTopicsResponse:
     """Create what passes; one answer for each name."""
     body = request.body
+    wanted: list[NewTopic] = []
+    async for asked in ctx.pieces.of(body.topics):
+        wanted += [_wanted(topic) for topic in asked]
     outcomes = await ctx.controller.create_topics(
-        [
-            NewTopic(
-                topic.name,
-                topic.num_partitions,
-                topic.replication_factor,
-                tuple((each.partition_index, tuple(each.broker_ids)) for each in topic.assignments),
-                tuple((each.name, each.value) for each in topic.configs),
-            )
-            for topic in body.topics
-        ],
-        timeout_ms=body.timeout_ms,
-        validate_only=body.validate_only,
+        wanted, timeout_ms=body.timeout_ms, validate_only=body.validate_only
     )
     response = m.CreateTopicsResponse()
     settings = _Settings(ctx.topic_configs)
     async for some in ctx.pieces.of(outcomes, _AT_ONCE):
         response.topics += [_result(settings, outcome) for outcome in some]
     return response
+
+
+def _wanted(topic: m.CreateTopicsRequest.CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        tuple((each.partition_index, tuple(each.broker_ids)) for each in topic.assignments),
+        tuple((each.name, each.value) for each in topic.configs),
+    )
 
 
 def _result(settings: _Settings, outcome: TopicOutcome) -> m.CreateTopicsResponse.CreatableTopicResult:

@@ -21,10 +21,11 @@ MAX_VERSION: Final = 6
 async def handle(ctx: BrokerContext, request: Request[m.DeleteTopicsRequest]) -> m.DeleteTopicsResponse:
     """Delete what exists; one answer for each topic."""
     body, version = request.body, request.version
-    if version >= 6:
-        topics = [TopicToDelete(topic.name, topic.topic_id) for topic in body.topics]
-    else:
-        topics = [TopicToDelete(name) for name in body.topic_names]
+    topics: list[TopicToDelete] = []
+    async for named in ctx.pieces.of(body.topics if version >= 6 else ()):
+        topics += [TopicToDelete(topic.name, topic.topic_id) for topic in named]
+    async for names in ctx.pieces.of(body.topic_names if version < 6 else ()):
+        topics += [TopicToDelete(name) for name in names]
     if ctx.config.flag("delete.topic.enable"):
         outcomes = await ctx.controller.delete_topics(topics, timeout_ms=body.timeout_ms)
     else:
@@ -33,14 +34,15 @@ async def handle(ctx: BrokerContext, request: Request[m.DeleteTopicsRequest]) ->
             DeletionOutcome(topic.name, topic.topic_id, error, error.message)
             for topic in dict.fromkeys(topics)
         ]
-    return m.DeleteTopicsResponse(
-        responses=[
+    response = m.DeleteTopicsResponse()
+    async for done in ctx.pieces.of(outcomes):
+        response.responses += [
             m.DeleteTopicsResponse.DeletableTopicResult(
                 name=outcome.name if version >= 6 else outcome.name or "",
                 topic_id=outcome.topic_id,
                 error_code=outcome.error,
                 error_message=outcome.message,
             )
-            for outcome in outcomes
+            for outcome in done
         ]
-    )
+    return response

@@ -7,12 +7,14 @@ another directory are told as well: how far they lag behind, in offsets.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.context import BrokerContext
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from runtime.pieces import AT_ONCE, Steps, split
 
 if TYPE_CHECKING:
     from storage.log_dirs import LogDir
@@ -23,15 +25,30 @@ MAX_VERSION: Final = 5
 
 _UNKNOWN_BYTES: Final = -1
 _NO_LAG: Final = -1
-_Wanted = frozenset[tuple[str, int]]
+_Wanted = set[tuple[str, int]]
 
 
-def handle(ctx: BrokerContext, request: Request[m.DescribeLogDirsRequest]) -> m.DescribeLogDirsResponse:
-    """One result for each directory, in the order of log.dirs."""
-    asked = request.body.topics
-    wanted = None
-    if asked is not None:
-        wanted = frozenset((topic.topic, index) for topic in asked for index in topic.partitions)
+def handle(
+    ctx: BrokerContext, request: Request[m.DescribeLogDirsRequest]
+) -> m.DescribeLogDirsResponse | Coroutine[Any, Any, m.DescribeLogDirsResponse]:
+    """One result for each directory, in the order of log.dirs; a coroutine where much is asked for."""
+    asked = request.body.topics or ()
+    count = len(asked) + sum(len(topic.partitions) for topic in asked)
+    return ctx.pieces.many(_describe(ctx, request.body), count)
+
+
+def _describe(ctx: BrokerContext, body: m.DescribeLogDirsRequest) -> Steps[m.DescribeLogDirsResponse]:
+    wanted: _Wanted | None = None
+    if body.topics is not None:
+        wanted = set()
+        left = AT_ONCE
+        for topic in body.topics:
+            for some in split(topic.partitions):
+                wanted.update((topic.topic, index) for index in some)
+                left -= len(some)
+                if left <= 0:
+                    yield
+                    left = AT_ONCE
     return m.DescribeLogDirsResponse(
         results=[_directory(ctx, directory, wanted) for directory in ctx.logs.dirs]
     )

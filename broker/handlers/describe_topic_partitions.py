@@ -7,8 +7,8 @@ and not below partition 0: else 42 for every topic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
 
 from broker.context import BrokerContext
 from broker.handlers.endpoints import brokers_with_listener, leader_of, with_offline_replicas
@@ -18,6 +18,7 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication import topic_names
 from replication.metadata.image import NO_LEADER, PartitionImage, TopicImage
+from runtime.pieces import AT_ONCE, Steps
 
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 0
@@ -27,8 +28,14 @@ _Response = m.DescribeTopicPartitionsResponse
 
 def handle(
     ctx: BrokerContext, request: Request[m.DescribeTopicPartitionsRequest]
-) -> m.DescribeTopicPartitionsResponse:
-    """One page."""
+) -> m.DescribeTopicPartitionsResponse | Coroutine[Any, Any, m.DescribeTopicPartitionsResponse]:
+    """One page; a coroutine where many topics are asked for."""
+    return ctx.pieces.many(_page(ctx, request), len(request.body.topics or ctx.image.topics))
+
+
+def _page(
+    ctx: BrokerContext, request: Request[m.DescribeTopicPartitionsRequest]
+) -> Steps[m.DescribeTopicPartitionsResponse]:
     body, image = request.body, ctx.image
     wants_all = not body.topics
     names = sorted(dict.fromkeys(t.name for t in body.topics) if body.topics else image.topics)
@@ -42,7 +49,9 @@ def handle(
     reachable = brokers_with_listener(image, request.listener_name)
     live = image.brokers
     answer = _Response()
-    for name in names:
+    for number, name in enumerate(names, 1):
+        if not number % AT_ONCE:
+            yield
         if left == 0:
             answer.next_cursor = _Response.Cursor(topic_name=name, partition_index=0)
             break

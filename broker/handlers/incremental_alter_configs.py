@@ -32,33 +32,35 @@ async def handle(
     times = Counter((each.resource_type, each.resource_name) for each in body.resources)
     answers: list[_Answer | ConfigResource] = []
     wanted: list[tuple[ConfigResource, list[ConfigChange]]] = []
-    for each in body.resources:
-        changes = [ConfigChange(c.name, c.config_operation, c.value) for c in each.configs]
-        try:
-            if times[each.resource_type, each.resource_name] > 1:
-                raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            if each.resource_type == ConfigType.BROKER_LOGGER:
-                _alter_loggers(ctx, each.resource_name, changes, body.validate_only)
-                answers.append((ErrorCode.NONE, None))
-                continue
-            resource = stored_resource(ctx, each.resource_type, each.resource_name)
-            answers.append(resource)
-            wanted.append((resource, changes))
-        except (Refused, ConfigRefused) as refused:
-            answers.append((refused.error, refused.message))
+    async for some in ctx.pieces.of(body.resources):
+        for each in some:
+            changes = [ConfigChange(c.name, c.config_operation, c.value) for c in each.configs]
+            try:
+                if times[each.resource_type, each.resource_name] > 1:
+                    raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+                if each.resource_type == ConfigType.BROKER_LOGGER:
+                    _alter_loggers(ctx, each.resource_name, changes, body.validate_only)
+                    answers.append((ErrorCode.NONE, None))
+                    continue
+                resource = stored_resource(ctx, each.resource_type, each.resource_name)
+                answers.append(resource)
+                wanted.append((resource, changes))
+            except (Refused, ConfigRefused) as refused:
+                answers.append((refused.error, refused.message))
     done = by_resource(await ctx.controller.alter_configs(wanted, validate_only=body.validate_only))
     response = m.IncrementalAlterConfigsResponse()
-    for each, answer in zip(body.resources, answers, strict=True):
-        if isinstance(answer, ConfigResource):
-            answer = done[answer].error, done[answer].message
-        response.responses.append(
-            m.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
-                error_code=answer[0],
-                error_message=answer[1] if answer[0] != ErrorCode.NONE else None,
-                resource_type=each.resource_type,
-                resource_name=each.resource_name,
+    async for pairs in ctx.pieces.of(list(zip(body.resources, answers, strict=True))):
+        for each, answer in pairs:
+            if isinstance(answer, ConfigResource):
+                answer = done[answer].error, done[answer].message
+            response.responses.append(
+                m.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+                    error_code=answer[0],
+                    error_message=answer[1] if answer[0] != ErrorCode.NONE else None,
+                    resource_type=each.resource_type,
+                    resource_name=each.resource_name,
+                )
             )
-        )
     return response
 
 

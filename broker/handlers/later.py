@@ -43,6 +43,6 @@ class Later:
         """The response, for a handler that runs in a task; in place of `then`."""
         if not self._given:
             come = asyncio.get_running_loop().create_future()
-            self.then(come.set_result)
+            self.then(lambda response: None if come.done() else come.set_result(response))  # cancelled
             return await come
         return self._response

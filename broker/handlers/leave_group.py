@@ -10,11 +10,18 @@ from broker.handlers.request import Request
 from coordinator.group.classic.requests import leave_event
 from coordinator.result import CoordinatorError
 from protocol import messages as m
+from runtime.pieces import AT_ONCE
 
 
 def handle(ctx: BrokerContext, request: Request[m.LeaveGroupRequest]) -> Any:
     """The answer, or a `Later` until the group's emptiness is written."""
-    body, version = request.body, request.version
+    body = request.body
+    if len(body.members) > AT_ONCE:
+        return _leave_in_pieces(ctx, request)
+    return _leave(ctx, request.version, body)
+
+
+def _leave(ctx: BrokerContext, version: int, body: m.LeaveGroupRequest) -> Any:
     later = Later()
     try:
         ctx.groups.manager().handle(
@@ -23,3 +30,18 @@ def handle(ctx: BrokerContext, request: Request[m.LeaveGroupRequest]) -> Any:
     except CoordinatorError as refused:
         return m.LeaveGroupResponse(error_code=refused.error)
     return later.now_or_later()
+
+
+async def _leave_in_pieces(ctx: BrokerContext, request: Request[m.LeaveGroupRequest]) -> m.LeaveGroupResponse:
+    """As if they left in several requests, one behind the other."""
+    whole = m.LeaveGroupResponse()
+    async for members in ctx.pieces.of(request.body.members):
+        body = m.LeaveGroupRequest(group_id=request.body.group_id, members=list(members))
+        answer = _leave(ctx, request.version, body)
+        if isinstance(answer, Later):
+            answer = await answer.response()
+        if answer.error_code:
+            refused: m.LeaveGroupResponse = answer
+            return refused
+        whole.members += answer.members
+    return whole

@@ -20,6 +20,7 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.list_offsets import FoundOffset, OffsetQuery, Search, find_offset
 from replication.partition import Partition
+from runtime.pieces import AT_ONCE, Steps, at_once, split
 
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 11
@@ -32,15 +33,44 @@ _Places = list[tuple[Search, m.ListOffsetsResponse.ListOffsetsPartitionResponse]
 def handle(
     ctx: BrokerContext, request: Request[m.ListOffsetsRequest]
 ) -> m.ListOffsetsResponse | Coroutine[Any, Any, m.ListOffsetsResponse]:
-    """One answer for each partition; a coroutine where something has to be searched for."""
+    """One answer for each partition; a coroutine where something has to be searched for, or much is asked."""
     topics = request.body.topics
-    times = Counter((topic.name, each.partition_index) for topic in topics for each in topic.partitions)
+    if len(topics) + sum(len(topic.partitions) for topic in topics) > AT_ONCE:
+        return _answer_many(ctx, request)
+    response, searches = at_once(_look_up(ctx, request))
+    return _search(ctx, request.version, response, searches) if searches else response
+
+
+async def _answer_many(ctx: BrokerContext, request: Request[m.ListOffsetsRequest]) -> m.ListOffsetsResponse:
+    response, searches = await ctx.pieces.run(_look_up(ctx, request))
+    return await _search(ctx, request.version, response, searches) if searches else response
+
+
+def _look_up(
+    ctx: BrokerContext, request: Request[m.ListOffsetsRequest]
+) -> Steps[tuple[m.ListOffsetsResponse, _Places]]:
+    """What memory knows, and what has to be searched for."""
+    topics = request.body.topics
+    times: Counter[tuple[str, int]] = Counter()
+    left = AT_ONCE
+    for topic in topics:
+        for indexes in split(topic.partitions):
+            times.update((topic.name, each.partition_index) for each in indexes)
+            left -= len(indexes)
+            if left <= 0:
+                yield
+                left = AT_ONCE
     response = m.ListOffsetsResponse()
     searches: _Places = []
     answered: set[tuple[str, int]] = set()
     for topic in topics:
         found = m.ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name)
+        left -= 1
         for asked in topic.partitions:
+            left -= 1
+            if left <= 0:
+                yield
+                left = AT_ONCE
             key = (topic.name, asked.partition_index)
             if key in answered:
                 continue
@@ -58,7 +88,10 @@ def handle(
                 _fill(answer, result, request.version)
         if found.partitions or not topic.partitions:
             response.topics.append(found)
-    return _search(ctx, request.version, response, searches) if searches else response
+        if left <= 0:
+            yield
+            left = AT_ONCE
+    return response, searches
 
 
 def _find(
@@ -93,6 +126,7 @@ async def _search(
     ctx: BrokerContext, version: int, response: m.ListOffsetsResponse, searches: _Places
 ) -> m.ListOffsetsResponse:
     results = await ctx.env.run_blocking(lambda: [search.run() for search, _ in searches])
-    for (_, answer), result in zip(searches, results, strict=True):
-        _fill(answer, result, version)
+    async for some in ctx.pieces.of(list(zip(searches, results, strict=True))):
+        for (_, answer), result in some:
+            _fill(answer, result, version)
     return response

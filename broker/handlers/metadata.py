@@ -15,6 +15,7 @@ leader. Of the coordinators' topics those of groups and of share state are creat
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from broker.context import BrokerContext
@@ -29,6 +30,7 @@ from protocol.uuids import ZERO_UUID
 from replication import topic_names
 from replication.controller.outcomes import NewTopic
 from replication.metadata.image import ClusterImage, PartitionImage, TopicImage
+from runtime.pieces import AT_ONCE, Steps, at_once, split
 
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 13
@@ -41,42 +43,72 @@ _Partition = m.MetadataResponse.MetadataResponsePartition
 def handle(
     ctx: BrokerContext, request: Request[m.MetadataRequest]
 ) -> m.MetadataResponse | Coroutine[Any, Any, m.MetadataResponse]:
-    """The answer; a coroutine where topics have to be created first."""
+    """The answer; a coroutine where topics have to be created first, or are many."""
     body, version = request.body, request.version
-    refused = _refuse(body, version)
-    if refused is not None:
-        return refused
-    wants_all = body.topics is None or (version == 0 and not body.topics)
-    if wants_all or (body.topics and any(topic.topic_id != ZERO_UUID for topic in body.topics)):
-        return _answer(ctx, request, {})
-    names = dict.fromkeys(topic.name or "" for topic in body.topics or ())
-    missing = [name for name in names if name not in ctx.image.topics]
-    errors = {name: _missing_error(name) for name in missing}
-    allowed = ctx.config.flag("auto.create.topics.enable") and (version < 4 or body.allow_auto_topic_creation)
-    to_create = [name for name in missing if _may_create(name)] if allowed else []
-    if to_create:
-        return _create_and_answer(ctx, request, to_create, errors)
-    return _answer(ctx, request, errors)
-
-
-def _refuse(body: m.MetadataRequest, version: int) -> m.MetadataResponse | None:
-    """The answer to topics that are asked for in a way the version does not know."""
     topics = body.topics or []
+    refusal = _refuse(topics, version)
+    if refusal is not None:
+        return ctx.pieces.many(_failed(topics, refusal), len(topics))
+    wants_all = body.topics is None or (version == 0 and not body.topics)
+    if wants_all or (topics and any(topic.topic_id != ZERO_UUID for topic in topics)):
+        return ctx.pieces.many(_answer(ctx, request, {}), len(ctx.image.topics) if wants_all else len(topics))
+    if len(topics) > AT_ONCE:
+        return _answer_many(ctx, request)
+    missing = at_once(_missing(ctx, request))
+    if missing.to_create:
+        return _create_and_answer(ctx, request, missing)
+    return at_once(_answer(ctx, request, missing.errors))
+
+
+async def _answer_many(ctx: BrokerContext, request: Request[m.MetadataRequest]) -> m.MetadataResponse:
+    missing = await ctx.pieces.run(_missing(ctx, request))
+    if missing.to_create:
+        return await _create_and_answer(ctx, request, missing)
+    return await ctx.pieces.run(_answer(ctx, request, missing.errors))
+
+
+def _refuse(topics: Sequence[m.MetadataRequest.MetadataRequestTopic], version: int) -> ErrorCode | None:
+    """What answers topics that are asked for in a way the version does not know."""
     if version < 12:
         if all(topic.name is not None and topic.topic_id == ZERO_UUID for topic in topics):
             return None
-        return _failed(topics, ErrorCode.INVALID_REQUEST)
+        return ErrorCode.INVALID_REQUEST
     if any(topic.name is None for topic in topics) and all(topic.topic_id == ZERO_UUID for topic in topics):
-        return _failed(topics, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return ErrorCode.UNKNOWN_SERVER_ERROR
     return None
 
 
-def _failed(topics: Sequence[m.MetadataRequest.MetadataRequestTopic], error: ErrorCode) -> m.MetadataResponse:
-    return m.MetadataResponse(
-        controller_id=-1,
-        error_code=error,
-        topics=[_Topic(error_code=error, name=t.name or "", topic_id=t.topic_id) for t in topics],
-    )
+def _failed(
+    topics: Sequence[m.MetadataRequest.MetadataRequestTopic], error: ErrorCode
+) -> Steps[m.MetadataResponse]:
+    response = m.MetadataResponse(controller_id=-1, error_code=error)
+    for some in split(topics):
+        response.topics += [_Topic(error_code=error, name=t.name or "", topic_id=t.topic_id) for t in some]
+        yield
+    return response
+
+
+@dataclass(slots=True)
+class _Missing:
+    """Topics that are not there: what each is answered, and those that are to be made first."""
+
+    errors: dict[str, ErrorCode] = field(default_factory=dict)
+    to_create: list[str] = field(default_factory=list)
+
+
+def _missing(ctx: BrokerContext, request: Request[m.MetadataRequest]) -> Steps[_Missing]:
+    body, known = request.body, ctx.image.topics
+    may_wish = request.version < 4 or body.allow_auto_topic_creation
+    allowed = may_wish and ctx.config.flag("auto.create.topics.enable")
+    missing = _Missing()
+    for some in split(list(dict.fromkeys(topic.name or "" for topic in body.topics or ()))):
+        for name in some:
+            if name not in known:
+                missing.errors[name] = error = _missing_error(name)
+                if allowed and _may_create(name, error):
+                    missing.to_create.append(name)
+        yield
+    return missing
 
 
 def _missing_error(name: str) -> ErrorCode:
@@ -85,15 +117,16 @@ def _missing_error(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _may_create(name: str) -> bool:
+def _may_create(name: str, error: ErrorCode) -> bool:
     return name in (GROUPS_TOPIC, SHARE_TOPIC) or (
-        topic_names.refusal_of(name) is None and not topic_names.is_internal(name)
+        error != ErrorCode.INVALID_TOPIC_EXCEPTION and not topic_names.is_internal(name)
     )
 
 
 async def _create_and_answer(
-    ctx: BrokerContext, request: Request[m.MetadataRequest], names: list[str], errors: dict[str, ErrorCode]
+    ctx: BrokerContext, request: Request[m.MetadataRequest], missing: _Missing
 ) -> m.MetadataResponse:
+    names, errors = missing.to_create, missing.errors
     for coordinators in (ctx.groups, ctx.share_state):
         if coordinators.topic in names:
             names.remove(coordinators.topic)
@@ -105,16 +138,16 @@ async def _create_and_answer(
         errors[outcome.name] = outcome.error
         if outcome.error == ErrorCode.TOPIC_ALREADY_EXISTS:
             errors[outcome.name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # unless it is there by now
-    return _answer(ctx, request, errors)
+    return await ctx.pieces.run(_answer(ctx, request, errors))
 
 
 def _answer(
     ctx: BrokerContext, request: Request[m.MetadataRequest], errors: dict[str, ErrorCode]
-) -> m.MetadataResponse:
+) -> Steps[m.MetadataResponse]:
     body, version, image = request.body, request.version, ctx.image
     brokers = brokers_with_listener(image, request.listener_name)
     operations = TOPIC_OPERATIONS if body.include_topic_authorized_operations else NOT_ASKED
-    return m.MetadataResponse(
+    response = m.MetadataResponse(
         brokers=[
             m.MetadataResponse.MetadataResponseBroker(
                 node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
@@ -123,14 +156,19 @@ def _answer(
         ],
         cluster_id=image.cluster_id,
         controller_id=image.controller_id if image.controller_id in brokers else -1,
-        topics=[
-            _topic(ctx, found, brokers, version, operations)
-            for found in _wanted(body, version, image, errors)
-        ],
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if body.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
+    left = AT_ONCE
+    for found in _wanted(body, version, image, errors):
+        topic = _topic(ctx, found, brokers, version, operations)
+        response.topics.append(topic)
+        left -= 1 + len(topic.partitions)
+        if left <= 0:
+            yield
+            left = AT_ONCE
+    return response
 
 
 def _wanted(

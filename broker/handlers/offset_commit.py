@@ -21,6 +21,7 @@ from coordinator.group.offsets import NO_RETENTION, Commit
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from protocol.uuids import ZERO_UUID
+from runtime.pieces import AT_ONCE, Steps, at_once
 
 IDS_FROM = 10
 RETENTION_VERSIONS = range(2, 5)
@@ -31,14 +32,43 @@ _Partition = m.OffsetCommitResponse.OffsetCommitResponsePartition
 
 def handle(ctx: BrokerContext, request: Request[m.OffsetCommitRequest]) -> Any:
     """The answer, or a `Later` until the offsets are committed."""
+    topics = request.body.topics
+    if len(topics) + sum(len(topic.partitions) for topic in topics) > AT_ONCE:
+        return _commit_in_pieces(ctx, request)
+    return _commit(ctx, request, *at_once(_look_up(ctx, request)))
+
+
+async def _commit_in_pieces(
+    ctx: BrokerContext, request: Request[m.OffsetCommitRequest]
+) -> m.OffsetCommitResponse:
+    answer = _commit(ctx, request, *await ctx.pieces.run(_look_up(ctx, request)))
+    if isinstance(answer, Later):
+        answer = await answer.response()
+    response: m.OffsetCommitResponse = answer
+    return response
+
+
+def _look_up(
+    ctx: BrokerContext, request: Request[m.OffsetCommitRequest]
+) -> Steps[tuple[m.OffsetCommitResponse, list[Commit], list[_Partition]]]:
+    """The response, what is to be committed, and the answers of that."""
     body, version = request.body, request.version
     response = m.OffsetCommitResponse()
     commits: list[Commit] = []
     open_answers: list[_Partition] = []
+    left = AT_ONCE
     for asked in body.topics:
+        left -= 1
+        if left <= 0:
+            yield
+            left = AT_ONCE
         name, partition_count, missing = _topic(ctx, asked, version)
         answers: list[_Partition] = []
         for each in asked.partitions:
+            left -= 1
+            if left <= 0:
+                yield
+                left = AT_ONCE
             answer = _Partition(partition_index=each.partition_index)
             if 0 <= each.partition_index < partition_count:
                 open_answers.append(answer)
@@ -56,6 +86,17 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetCommitRequest]) -> Any:
                 answer.error_code = missing
             answers.append(answer)
         response.topics.append(_Topic(name=asked.name, topic_id=asked.topic_id, partitions=answers))
+    return response, commits, open_answers
+
+
+def _commit(
+    ctx: BrokerContext,
+    request: Request[m.OffsetCommitRequest],
+    response: m.OffsetCommitResponse,
+    commits: list[Commit],
+    open_answers: list[_Partition],
+) -> Any:
+    body, version = request.body, request.version
     if not commits:
         return response
     later = Later()

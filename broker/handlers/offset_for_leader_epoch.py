@@ -7,13 +7,15 @@ changes nothing: only the leader answers.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
 from broker.context import BrokerContext
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.partition import Partition
+from runtime.pieces import AT_ONCE, Steps, split
 
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 4
@@ -23,18 +25,32 @@ _End = m.OffsetForLeaderEpochResponse.EpochEndOffset
 
 def handle(
     ctx: BrokerContext, request: Request[m.OffsetForLeaderEpochRequest]
-) -> m.OffsetForLeaderEpochResponse:
-    """One answer for each partition."""
-    body = request.body
-    return m.OffsetForLeaderEpochResponse(
-        topics=[
-            m.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[_answer(ctx, topic.topic, each) for each in topic.partitions],
-            )
-            for topic in body.topics
-        ]
-    )
+) -> m.OffsetForLeaderEpochResponse | Coroutine[Any, Any, m.OffsetForLeaderEpochResponse]:
+    """One answer for each partition; a coroutine where much is asked."""
+    topics = request.body.topics
+    count = len(topics) + sum(len(topic.partitions) for topic in topics)
+    return ctx.pieces.many(_answers(ctx, request.body), count)
+
+
+def _answers(
+    ctx: BrokerContext, body: m.OffsetForLeaderEpochRequest
+) -> Steps[m.OffsetForLeaderEpochResponse]:
+    response = m.OffsetForLeaderEpochResponse()
+    left = AT_ONCE
+    for topic in body.topics:
+        result = m.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=topic.topic)
+        response.topics.append(result)
+        left -= 1
+        for some in split(topic.partitions):
+            result.partitions += [_answer(ctx, topic.topic, each) for each in some]
+            left -= len(some)
+            if left <= 0:
+                yield
+                left = AT_ONCE
+        if left <= 0:
+            yield
+            left = AT_ONCE
+    return response
 
 
 def _answer(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from broker.handlers.later import Later
-from broker.net.pieces import AT_ONCE, Pieces
+from runtime.pieces import AT_ONCE, Pieces
 
 T = TypeVar("T")
 

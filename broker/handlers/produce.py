@@ -11,202 +11,45 @@ a batch that is long to check waits, with its connection, for a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from broker.handlers.produce_answers import NO_TIME, Partition, Topic, refused
+from broker.handlers.big_produce import BigProduce
+from broker.handlers.produce_answers import Partition, Topic, refused
+from broker.handlers.produce_request import (
+    BATCHES_FROM,
+    IN_THREAD,
+    Check,
+    Entry,
+    ProduceRequestState,
+    busy,
+    check,
+    check_or_error,
+    taken,
+)
 from broker.handlers.produce_shapes import FLEXIBLE_FROM, TAGS, ProduceShape
-from broker.net.answers import frame_answer
 from broker.net.hub import log
 from protocol import messages as m
 from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode, InvalidRecords
+from protocol.errors import ErrorCode, ManyElements
 from protocol.headers import RequestHeader
 from protocol.primitives import uvarint
-from protocol.records.check import Checked, check_produced_batch, takes_long
-from protocol.records.check_legacy import SET_SIZE_RATIO, check_produced_set
+from protocol.records.check import takes_long
+from protocol.records.check_legacy import SET_SIZE_RATIO
 from replication.delayed_produce import ProducePurgatory
-from replication.partition import ACKS_ALL
 from replication.partition import Partition as Replica
-from replication.produce import ProduceResult
 from runtime.blocking import BlockingBusy
-from storage.errors import AppendRefused, StorageFailed
 
 if TYPE_CHECKING:
     from broker.context import BrokerContext
     from broker.net.connection import Connection
 
-BATCHES_FROM: Final = 3
 IDS_FROM: Final = 13
+FEW_ELEMENTS: Final = 2000  # topics and partitions that are served in one go
 INLINE_SET_BYTES: Final = 1024  # larger sets of the old formats are converted in a thread
 ADMIN_CLIENT: Final = "__admin_client"
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 TRANSACTIONAL_BIT: Final = 0x10
-
-Check = Callable[[], Checked | None]
-
-
-@dataclass(slots=True)
-class Entry:
-    """One partition of a request that is to be appended to; `answer` stands in the response already."""
-
-    replica: Replica
-    answer: Partition
-    records: memoryview | bytearray
-    last_offset: int = -1
-
-
-class ProduceRequestState:
-    """One request on its way: what was staged for it, and the place of its answer."""
-
-    __slots__ = (
-        "_connection",
-        "_finished",
-        "_header",
-        "_position",
-        "_purgatory",
-        "acks",
-        "entries",
-        "response",
-        "staged",
-        "timeout_ms",
-    )
-
-    def __init__(
-        self,
-        connection: Connection,
-        header: RequestHeader,
-        purgatory: ProducePurgatory,
-        acks: int,
-        timeout_ms: int,
-    ) -> None:
-        self._connection, self._header, self._purgatory = connection, header, purgatory
-        self.acks, self.timeout_ms = acks, timeout_ms
-        self.response = m.ProduceResponse()
-        self.entries: list[Entry] = []
-        self.staged: list[Entry] = []
-        self._position = -1
-        self._finished = False
-
-    def stage(self, entry: Entry, check: Check, now_ms: int) -> None:
-        """Check and stage one batch; a refusal goes into the answer."""
-        answer = entry.answer
-        try:
-            checked = check()
-            if checked is None:  # v0-2 with no whole message: nothing to do, and no error
-                self._refuse(answer, ErrorCode.NONE, None)
-                return
-            appended = entry.replica.append(checked, self.acks, now_ms)
-        except InvalidRecords as error:
-            self._refuse(answer, error.error, str(error))
-            answer.record_errors = [
-                m.ProduceResponse.BatchIndexAndErrorMessage(
-                    batch_index=index, batch_index_error_message=message
-                )
-                for index, message in error.record_errors
-            ]
-            return
-        except (AppendRefused, StorageFailed) as error:
-            self._refuse(answer, error.error, str(error))
-            return
-        answer.base_offset = appended.base_offset
-        answer.log_append_time_ms = appended.log_append_time_ms
-        answer.log_start_offset = entry.replica.log.start_offset
-        entry.last_offset = appended.last_offset
-        self.staged.append(entry)
-
-    @staticmethod
-    def _refuse(answer: Partition, error: ErrorCode, message: str | None) -> None:
-        answer.error_code = error
-        answer.error_message = message if error != ErrorCode.KAFKA_STORAGE_ERROR else None
-        answer.base_offset, answer.log_append_time_ms, answer.log_start_offset = -1, NO_TIME, -1
-
-    def settle(self) -> None:
-        """Everything that can be staged is: answer after the turn's write."""
-        connection = self._connection
-        if not self.staged:
-            self._finish()
-            return
-        turn = connection.hub.turn
-        if self.acks:
-            self._position = len(connection.out)
-            connection.out.append(b"")
-        for number, entry in enumerate(self.staged):
-            turn.add(entry.replica, self, connection, number, self._header.correlation_id)
-        if self.acks == ACKS_ALL and not all(entry.replica.alone for entry in self.staged):
-            connection.waiting = REPLICATING  # nothing behind it may be answered before
-            turn.after_write(self._await_replicas)
-        else:
-            turn.after_write(self._finish)
-
-    def failed(
-        self,
-        replica: Replica,
-        connection: Connection,
-        position: int,
-        correlation_id: int,
-        error: StorageFailed,
-    ) -> None:
-        """See `Turn`: the write of what was staged failed, or its sync after the answer was prepared."""
-        self._refuse(self.staged[position].answer, error.error, str(error))
-        if self._finished:
-            self._finish()
-
-    def _await_replicas(self) -> None:
-        """Written; acks=all still needs the other in-sync replicas."""
-        results = []
-        for entry in self.staged:
-            result = ProduceResult(entry.replica)
-            result.last_offset = entry.last_offset
-            result.error = ErrorCode(entry.answer.error_code)
-            results.append(result)
-        self._purgatory.wait(results, self.timeout_ms, self._replicated)
-
-    def _replicated(self, results: list[ProduceResult]) -> None:
-        for entry, result in zip(self.staged, results, strict=True):
-            if result.error != entry.answer.error_code:
-                self._refuse(entry.answer, result.error, result.message or result.error.message)
-        connection = self._connection
-        if not connection.closed:
-            self._finish()
-            if connection.in_turn:
-                connection.waiting = None
-                connection.hub.loop.call_soon(connection.go_on)
-            else:
-                connection.resume()
-
-    def _finish(self) -> None:
-        self._finished = True
-        connection = self._connection
-        if self.acks == 0:
-            for topic in self.response.responses:
-                for answer in topic.partition_responses:
-                    if answer.error_code:
-                        reason = f"Produce with acks=0 failed: {answer.error_message or answer.error_code!r}"
-                        connection.hub.loop.call_soon(connection.close, reason)
-                        return
-            return
-        header = self._header
-        frame = frame_answer(ApiKey.PRODUCE, header.api_version, header.correlation_id, self.response)
-        if self._position < 0:
-            connection.out.append(frame)
-        else:
-            connection.out[self._position] = frame
-
-
-class _Working:
-    """The connection waits for a thread that checks its batches, or for replicas."""
-
-    __slots__ = ()
-
-    def cancel(self, connection: Connection) -> None:
-        """The work goes on; its batches are appended though nobody hears of it, as after any lost answer."""
-
-
-IN_THREAD = _Working()
-REPLICATING = _Working()
 
 
 class ProduceHandler:
@@ -215,10 +58,10 @@ class ProduceHandler:
     min_version = 0
     max_version = 13
 
-    __slots__ = ("_context", "_purgatory")
+    __slots__ = ("_purgatory", "context")
 
     def __init__(self, context: BrokerContext, purgatory: ProducePurgatory) -> None:
-        self._context, self._purgatory = context, purgatory
+        self.context, self._purgatory = context, purgatory
 
     def serve(
         self,
@@ -232,8 +75,11 @@ class ProduceHandler:
     ) -> bool:
         """See `HotHandler`."""
         version = header.api_version
-        request, _ = m.ProduceRequest.decode(version, buf, body, end)
-        state = ProduceRequestState(connection, header, self._purgatory, request.acks, request.timeout_ms)
+        try:
+            request, _ = m.ProduceRequest.decode(version, buf, body, end, FEW_ELEMENTS)
+        except ManyElements:
+            return self._serve_big(connection, header, bytearray(memoryview(buf)[body:end]))
+        state = self.state(connection, header, request)
         slow = False
         for topic in request.topic_data:
             answers: list[Partition] = []
@@ -241,7 +87,7 @@ class ProduceHandler:
                 Topic(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
             )
             for wanted in topic.partition_data:
-                entry = self._entry(state, request, header, topic, wanted)
+                entry = self.entry(request, header, topic, wanted)
                 if isinstance(entry, Entry):
                     state.entries.append(entry)
                     answers.append(entry.answer)
@@ -258,15 +104,26 @@ class ProduceHandler:
             return True
         now_ms = connection.hub.turn.open()
         for entry in state.entries:
-            state.stage(entry, lambda entry=entry: _check(entry, version, now_ms), now_ms)  # type: ignore[misc]
+            state.stage(entry, lambda entry=entry: check(entry, version, now_ms), now_ms)  # type: ignore[misc]
         state.settle()
         if len(state.entries) == 1 and version >= BATCHES_FROM:
             self._remember(connection, header, request, state, buf, at, end)
         return True
 
-    def _entry(
+    def _serve_big(self, connection: Connection, header: RequestHeader, data: bytearray) -> bool:
+        if not self.context.big_bodies.enter(connection):
+            return False
+        BigProduce(self, connection, header).serve(data)
+        return True
+
+    def state(
+        self, connection: Connection, header: RequestHeader, request: m.ProduceRequest
+    ) -> ProduceRequestState:
+        """A request that has begun."""
+        return ProduceRequestState(connection, header, self._purgatory, request.acks, request.timeout_ms)
+
+    def entry(
         self,
-        state: ProduceRequestState,
         request: m.ProduceRequest,
         header: RequestHeader,
         topic: m.ProduceRequest.TopicProduceData,
@@ -301,7 +158,7 @@ class ProduceHandler:
     def _find(
         self, version: int, topic: m.ProduceRequest.TopicProduceData, index: int
     ) -> Replica | ErrorCode:
-        replicas = self._context.replicas
+        replicas = self.context.replicas
         if version < IDS_FROM:
             return replicas.find(topic.name, index)
         found = replicas.get_by_id(topic.topic_id, index)
@@ -337,11 +194,11 @@ class ProduceHandler:
         try:
             for entry in state.entries:
                 try:
-                    checked = await hub.env.blocking.submit(_check_or_error, entry, version, now_ms)
+                    checked = await hub.env.blocking.submit(check_or_error, entry, version, now_ms)
                 except BlockingBusy:
-                    checks.append(lambda entry=entry: _busy(entry))  # type: ignore[misc]
+                    checks.append(lambda entry=entry: busy(entry))  # type: ignore[misc]
                     continue
-                checks.append(lambda checked=checked: _taken(checked))  # type: ignore[misc]
+                checks.append(lambda checked=checked: taken(checked))  # type: ignore[misc]
             now_ms = hub.turn.open()
             for entry, check in zip(state.entries, checks, strict=True):
                 state.stage(entry, check, now_ms)
@@ -386,7 +243,7 @@ class ProduceHandler:
                 return
         api = ApiKey.PRODUCE << 16 | header.api_version
         before = bytes(buf[at + 12 : start - 4])
-        replicas, name, topic_id = self._context.replicas, topic.name, topic.topic_id
+        replicas, name, topic_id = self.context.replicas, topic.name, topic.topic_id
         find = partial(replicas.get, name) if name else partial(replicas.get_by_id, topic_id)
         try:
             shape = ProduceShape(api, before, find, request.acks, name, topic_id)
@@ -394,35 +251,3 @@ class ProduceHandler:
             log.debug("No shape for %s", state.entries[0].replica)
             return
         connection.remember(shape)
-
-
-def _check(entry: Entry, version: int, now_ms: int) -> Checked | None:
-    """Check one partition's records, in memory of their own: the receive buffer is used again before the
-    write.
-    """
-    records = entry.records
-    rules = entry.replica.log.rules()
-    if version < BATCHES_FROM:
-        return check_produced_set(records, 0, len(records), rules, now_ms)
-    return check_produced_batch(records, 0, len(records), rules, now_ms, version)
-
-
-def _check_or_error(entry: Entry, version: int, now_ms: int) -> Checked | InvalidRecords | None:
-    """As `_check`; the error without its frames, which hold what was decompressed."""
-    try:
-        return _check(entry, version, now_ms)
-    except InvalidRecords as error:
-        error.__context__ = None
-        return error.with_traceback(None)
-
-
-def _taken(checked: Checked | InvalidRecords | None) -> Checked | None:
-    if isinstance(checked, InvalidRecords):
-        raise checked
-    return checked
-
-
-def _busy(entry: Entry) -> Checked:
-    raise AppendRefused(
-        ErrorCode.REQUEST_TIMED_OUT, f"too many batches wait to be checked; {entry.replica} took nothing"
-    )

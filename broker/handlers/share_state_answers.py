@@ -12,10 +12,10 @@ from typing import Any
 
 from broker.handlers.later import Later
 from broker.handlers.paced import paced
-from broker.net.pieces import Pieces
 from coordinator.share.manager import Done
 from coordinator.share.records import ShareKey
 from coordinator.share.shard import Answer
+from runtime.pieces import Pieces
 
 Ask = Callable[[ShareKey, Any, Done], None]
 """Starts the operation for one partition of the request."""

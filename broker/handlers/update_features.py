@@ -26,12 +26,13 @@ _Result = m.UpdateFeaturesResponse.UpdatableFeatureResult
 async def handle(ctx: BrokerContext, request: Request[m.UpdateFeaturesRequest]) -> m.UpdateFeaturesResponse:
     """One error for all; a feature that is named twice counts once, with its last update."""
     body = request.body
-    updates = {
-        each.feature: FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type)
-        for each in body.feature_updates
-    }
+    updates = {each.feature: each for each in body.feature_updates}
     error, message = await ctx.controller.update_features(
-        list(updates.values()), validate_only=body.validate_only
+        (
+            FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type)
+            for each in updates.values()  # one by one: the first that is refused is the last
+        ),
+        validate_only=body.validate_only,
     )
     response = m.UpdateFeaturesResponse(error_code=error, error_message=message)
     if error == ErrorCode.NONE and request.version <= RESULTS_UNTIL:

@@ -72,11 +72,19 @@ class Message(Struct):
     _compile_encoder: ClassVar[Callable[[int], Encoder]]
 
     @classmethod
-    def decode(cls, version: int, buf: Buffer, at: int = 0, end: int | None = None) -> tuple[Self, int]:
+    def decode(
+        cls,
+        version: int,
+        buf: Buffer,
+        at: int = 0,
+        end: int | None = None,
+        max_elements: int | None = None,
+    ) -> tuple[Self, int]:
         """Decode the message that starts at `at`; return it and the position after it.
 
         Nothing at or after `end` is read. `records` fields are views of `buf`, everything else is copied.
-        Raises MalformedMessage, or UnsupportedVersion for a version that the message does not have.
+        Raises MalformedMessage, or UnsupportedVersion for a version that the message does not have;
+        ManyElements (a MalformedMessage) beyond `max_elements`, where that is given, or the cap.
         """
         decoder = cls._decoders.get(version)
         if decoder is None:
@@ -88,7 +96,8 @@ class Message(Struct):
             view = memoryview(buf)[at:end]
             data = view if cls._has_records or len(view) > _COPIED_BYTES else bytes(view)
         try:
-            message, stop = decoder(data, 0, len(data), view, cls._max_elements, MAX_TAGGED_FIELDS)
+            elements = cls._max_elements if max_elements is None else max_elements
+            message, stop = decoder(data, 0, len(data), view, elements, MAX_TAGGED_FIELDS)
         except (struct.error, IndexError) as error:
             raise MalformedMessage(f"{cls.__name__} v{version} ends early at byte {len(data)}") from error
         return message, at + stop  # type: ignore[return-value]

@@ -181,7 +181,9 @@ class Controller:
 
         async def delete() -> list[DeletionOutcome]:
             image = self._holder.current
-            outcomes, deletions = topic_deletion.plan_deletions(image, topics)
+            outcomes, deletions = await self._planned(
+                partial(topic_deletion.plan_deletions, image, topics), len(topics)
+            )
             if timeout_ms <= 0:
                 return _timed_out(outcomes)
             if deletions.operations:
@@ -221,7 +223,8 @@ class Controller:
         """AlterConfigs: replace all overrides of each resource. One outcome per distinct resource."""
 
         async def change() -> list[ConfigOutcome]:
-            planned = config_changes.plan_replacement(self._holder.current, resources, self._rules)
+            plan = partial(config_changes.plan_replacement, self._holder.current, resources, self._rules)
+            planned = await self._planned(plan, sum(1 + len(entries) for _, entries in resources))
             return await self._write_configs(*planned, validate_only)
 
         return await self._alone(change)
@@ -235,13 +238,14 @@ class Controller:
         """IncrementalAlterConfigs. One outcome per distinct resource."""
 
         async def change() -> list[ConfigOutcome]:
-            planned = config_changes.plan_increments(self._holder.current, resources, self._rules)
+            plan = partial(config_changes.plan_increments, self._holder.current, resources, self._rules)
+            planned = await self._planned(plan, sum(1 + len(changes) for _, changes in resources))
             return await self._write_configs(*planned, validate_only)
 
         return await self._alone(change)
 
     async def update_features(
-        self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
+        self, updates: Iterable[FeatureUpdate], *, validate_only: bool = False
     ) -> tuple[ErrorCode, str | None]:
         """UpdateFeatures: finalize all levels, or none and say why."""
 
@@ -296,9 +300,9 @@ class Controller:
         if self._settle is not None:
             await self._settle()
 
-    async def _planned(self, plan: Callable[[], T], partitions: int) -> T:
+    async def _planned(self, plan: Callable[[], T], size: int) -> T:
         """What `plan` gives. It reads an image, which nobody changes, so any thread may make it."""
-        if self._run_blocking is None or partitions <= _PLANNED_AT_ONCE:
+        if self._run_blocking is None or size <= _PLANNED_AT_ONCE:
             return plan()
         return await self._run_blocking(plan)
 

@@ -7,7 +7,7 @@ level in force is fine with either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,7 +31,7 @@ class FeatureUpdate:
 
 
 def plan_features(
-    image: FeatureImage, updates: Sequence[FeatureUpdate], controller_id: int
+    image: FeatureImage, updates: Iterable[FeatureUpdate], controller_id: int
 ) -> list[Operation]:
     """What to write; nothing where all levels are in force. Raises Refused (95) with the reason."""
     levels = image.levels()

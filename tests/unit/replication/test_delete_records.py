@@ -9,11 +9,12 @@ import pytest
 from protocol.errors import ErrorCode
 from replication.delete_records import delete_records
 from replication.metadata.image import PartitionImage
+from runtime.pieces import at_once
 from tests.unit.replication.cluster import Broker, on_broker, produce
 
 
 def delete(broker, *wanted):
-    results = delete_records(wanted, broker.replicas.find, broker.logs.persist_log_starts)
+    results = at_once(delete_records(wanted, broker.replicas.find, broker.logs.persist_log_starts))
     return [(result.error, result.low_watermark) for result in results]
 
 

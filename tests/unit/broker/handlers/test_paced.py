@@ -9,7 +9,7 @@ import pytest
 
 from broker.handlers.later import Later
 from broker.handlers.paced import paced
-from broker.net.pieces import Pieces
+from runtime.pieces import Pieces
 
 
 def test_few_things_are_done_at_once() -> None:

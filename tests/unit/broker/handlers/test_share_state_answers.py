@@ -8,12 +8,12 @@ import pytest
 
 from broker.handlers.later import Later
 from broker.handlers.share_state_answers import answer
-from broker.net.pieces import Pieces
 from coordinator.share.manager import Done
 from coordinator.share.records import ShareKey
 from coordinator.share.shard import Answer
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from runtime.pieces import Pieces
 from tests.support.handler_broker import HandlerBroker
 from tests.unit.broker.handlers.share_requests import ENTRIES
 

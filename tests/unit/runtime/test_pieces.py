@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from broker.net.pieces import Pieces
+from runtime.pieces import Pieces
 
 
 def test_one_piece_in_a_pass_whoever_it_belongs_to() -> None:
