@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from broker.adapters.metadata_store import is_member, open_store
 from broker.cleaner import Cleaner
 from broker.config.checks import per_ip_limits
 from broker.config.dynamic import DynamicConfigs
@@ -50,7 +51,7 @@ from replication.fetch_sessions import FetchSessions
 from replication.metadata.cluster_id import ensure_cluster_id
 from replication.metadata.features import GROUP_VERSION, SHARE_VERSION
 from replication.metadata.image import EndpointImage, ImageHolder
-from replication.metadata.sqlite_store import FILE_NAME, SqliteStore
+from replication.metadata.sqlite_store import FILE_NAME
 from replication.metadata.store import MetadataStore, StoreError
 from replication.replica_manager import ReplicaManager
 from runtime.stalls import StallWatch
@@ -76,9 +77,9 @@ Address = tuple[str, str, int]
 MakeStore: TypeAlias = "Callable[[LoadedConfig, Env], MetadataStore]"
 
 
-def store_in_log_dir(loaded: LoadedConfig, env: Env) -> MetadataStore:
-    """The store of a broker that is alone: a file in its metadata directory."""
-    return SqliteStore(f"{loaded.config.metadata_dir}/{FILE_NAME}", env.run_blocking)
+def store_of_config(loaded: LoadedConfig, env: Env) -> MetadataStore:
+    """The store that the configuration asks for."""
+    return open_store(loaded.config, env)
 
 
 class Broker:
@@ -89,7 +90,7 @@ class Broker:
         loaded: LoadedConfig,
         env: Env,
         failed: Callable[[], None],
-        make_store: MakeStore = store_in_log_dir,
+        make_store: MakeStore = store_of_config,
     ) -> None:
         self._env = env
         self._loaded = loaded
@@ -150,7 +151,7 @@ class Broker:
         """Until this returns nothing was answered. Raises CannotStart, StorageError, StoreError, OSError."""
         self.logs.on_failure = self._dir_failed
         self.logs.lock()
-        if self._make_store is store_in_log_dir:
+        if self._make_store is store_of_config and not is_member(self.config):
             path = self.config.metadata_dir
             self._metadata_dir = MetadataDir(self._env.files, path, self.logs.dirs, FILE_NAME)
             self._metadata_dir.open()

@@ -1,7 +1,7 @@
 """All configuration keys of Apache Kafka 3.9.2 and 4.4.0, typed.
 
 Owns `BROKER_KEYS`, `TOPIC_KEYS` and `GROUP_KEYS`, built once from the tables of the sibling modules
-`*_keys.py`.
+`*_keys.py`, and the few `OWN_KEYS` that Kafka does not have.
 A table has one key a line (an indented line goes on with the line before):
 
     broker:  name  type  default  mode        valid  era  internal
@@ -14,6 +14,7 @@ era: `<4` gone in 4.0, `4+` not in 3.9; where both releases know a key, 4.4.0 de
 """
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Final
 
 from broker.config import (
@@ -22,6 +23,7 @@ from broker.config import (
     group_keys,
     log_keys,
     network_keys,
+    own_keys,
     security_keys,
     topic_keys,
 )
@@ -112,22 +114,23 @@ def _read(table: str, with_broker_key: bool, keys: dict[str, ConfigKey]) -> None
         )
 
 
-def _broker_keys() -> dict[str, ConfigKey]:
+def _broker_keys(*modules: ModuleType) -> dict[str, ConfigKey]:
     keys: dict[str, ConfigKey] = {}
-    for module in (cluster_keys, coordination_keys, log_keys, network_keys, security_keys):
+    for module in modules:
         _read(module.TABLE, False, keys)
     return keys
 
 
-def _own_keys(table: str) -> dict[str, ConfigKey]:
+def _keys_of(table: str) -> dict[str, ConfigKey]:
     keys: dict[str, ConfigKey] = {}
     _read(table, True, keys)
     return keys
 
 
-BROKER_KEYS: Final = _broker_keys()
-TOPIC_KEYS: Final = _own_keys(topic_keys.TABLE)
-GROUP_KEYS: Final = _own_keys(group_keys.TABLE)
+BROKER_KEYS: Final = _broker_keys(cluster_keys, coordination_keys, log_keys, network_keys, security_keys)
+TOPIC_KEYS: Final = _keys_of(topic_keys.TABLE)
+GROUP_KEYS: Final = _keys_of(group_keys.TABLE)
+OWN_KEYS: Final = _broker_keys(own_keys)
 
 _FALLBACKS: Final = (
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
@@ -168,5 +171,5 @@ def base_name(name: str) -> str:
 
 
 def find_broker_key(name: str) -> ConfigKey | None:
-    """The definition of a broker key, listener-prefixed names included; None when Kafka has none."""
-    return BROKER_KEYS.get(name) or BROKER_KEYS.get(base_name(name))
+    """The definition of a broker key, listener-prefixed names included; None where there is none."""
+    return BROKER_KEYS.get(name) or OWN_KEYS.get(name) or BROKER_KEYS.get(base_name(name))

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from broker.config.definitions import base_name
 
-_BROKER_TABLES = ("cluster", "coordination", "log", "network", "security")
+_BROKER_TABLES = ("cluster", "coordination", "log", "network", "security", "own")
 
 
 def topic_key_text(name: str) -> str | None:

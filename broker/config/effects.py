@@ -69,6 +69,7 @@ _PROTECTING: Final = words(
     leader.replication.throttled.rate max.connection.creation.rate principal.builder.class
     quota.consumer.default quota.producer.default
     security.inter.broker.protocol security.providers super.users zookeeper.set.acl
+    zookeeper.ssl.client.enable
     """
 )
 _PROTECTING_PREFIXES: Final = ("ssl.", "sasl.", "authorizer.")

@@ -123,9 +123,9 @@ def _review(given: Mapping[str, str]) -> tuple[list[str], list[str]]:
     ignored: list[str] = []
     problems: list[str] = []
     for name, text in given.items():
-        if name == "zookeeper.connect" and text.strip():
+        if name in ("zookeeper.connect", "ottla.cluster.file") and text.strip():
             problems.append(
-                "zookeeper.connect is set, but this version cannot join a ZooKeeper cluster. "
+                f"{name} is set, but this version cannot join a cluster. "
                 "Remove it to run a single broker with its own metadata store."
             )
         elif is_protecting(name):

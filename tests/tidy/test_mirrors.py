@@ -17,6 +17,7 @@ TABLES = (
     "broker/config/group_keys.py",
     "broker/config/log_keys.py",
     "broker/config/network_keys.py",
+    "broker/config/own_keys.py",
     "broker/config/security_keys.py",
     "broker/config/topic_keys.py",
     "broker/config/docs/",

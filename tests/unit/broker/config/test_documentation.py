@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from broker.config.client_metrics import CLIENT_METRICS_KEYS
-from broker.config.definitions import BROKER_KEYS, GROUP_KEYS, TOPIC_KEYS
+from broker.config.definitions import BROKER_KEYS, GROUP_KEYS, OWN_KEYS, TOPIC_KEYS
 from broker.config.documentation import (
     broker_key_text,
     client_metrics_key_text,
@@ -18,7 +18,7 @@ from broker.config.documentation import (
 from tests.support.ottla_process import CHECKOUT
 
 TEXTS = (
-    [(f"broker {name}", broker_key_text(name)) for name in BROKER_KEYS]
+    [(f"broker {name}", broker_key_text(name)) for name in (*BROKER_KEYS, *OWN_KEYS)]
     + [(f"topic {name}", topic_key_text(name)) for name in TOPIC_KEYS]
     + [(f"group {name}", group_key_text(name)) for name in GROUP_KEYS]
     + [(f"client metrics {name}", client_metrics_key_text(name)) for name in CLIENT_METRICS_KEYS]

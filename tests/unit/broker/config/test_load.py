@@ -138,9 +138,10 @@ def test_another_listener_protocol_stops_the_start() -> None:
         load_config("listeners=PLAINTEXT://localhost:9092,SSL://localhost:9093\n")
 
 
-def test_zookeeper_is_refused_plainly() -> None:
-    with pytest.raises(ConfigError, match="cannot join a ZooKeeper cluster"):
-        load_config("zookeeper.connect=localhost:2181\n")
+@pytest.mark.parametrize("line", ["zookeeper.connect=localhost:2181", "ottla.cluster.file=/data/cluster"])
+def test_a_cluster_is_refused_plainly(line: str) -> None:
+    with pytest.raises(ConfigError, match="cannot join a cluster"):
+        load_config(line + "\n")
 
 
 def test_all_bad_values_are_told_at_once() -> None:
