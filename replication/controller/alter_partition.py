@@ -169,7 +169,7 @@ async def alter(reign: Reign, request: m.AlterPartitionRequest, version: int) ->
     settled |= dict.fromkeys(written.conflicts, ErrorCode.INVALID_UPDATE_VERSION)
     settled |= dict.fromkeys(written.failed, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     await refreshed(office, written.conflicts)
-    office.update_metadata(state.reachable, settled)
+    await office.update_metadata(state.reachable, settled)
     return response_to(state, request, version, settled)
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from protocol import messages as m
 from protocol.uuids import ZERO_UUID
-from replication.controller.cluster_state import ControllerState, TopicPartition
+from replication.controller.cluster_state import ControllerState, Leadership, TopicPartition
+from replication.controller.slices import slices
 from replication.metadata.image import BrokerImage
 
 LEADER_DURING_DELETE: Final = -2
@@ -43,38 +44,25 @@ class ControlRequest:
 
 
 class RequestBatch:
-    """Collects for one change; what is added is taken as the state is at that moment."""
+    """Collects for one change. Leaders and metadata are told as they are when the requests are made."""
 
     def __init__(self, state: ControllerState, listener: str) -> None:
         """`listener` is the one through which brokers reach each other."""
         self._state = state
         self._listener = listener
-        self._leaders: dict[int, dict[TopicPartition, _LeaderAndIsrState]] = {}
+        self._leaders: dict[int, dict[TopicPartition, bool]] = {}
         self._stops: dict[int, dict[TopicPartition, _StopState]] = {}
         self._told: dict[int, None] = {}
-        self._metadata: dict[TopicPartition, _MetadataState] = {}
+        self._all_told = False
+        self._metadata: dict[TopicPartition, None] = {}
 
     def leader_and_isr(self, brokers: Iterable[int], partition: TopicPartition, *, is_new: bool) -> None:
         """Tell `brokers` of the partition's leadership, and all brokers by UpdateMetadata."""
-        known = self._state.leaderships[partition]
-        assignment = self._state.assignment(partition)
         for broker in brokers:
             collected = self._leaders.setdefault(broker, {})
-            before = collected.get(partition)
-            collected[partition] = _LeaderAndIsrState(
-                partition_index=partition.partition,
-                controller_epoch=known.controller_epoch,
-                leader=known.leader,
-                leader_epoch=known.leader_epoch,
-                isr=list(known.isr),
-                partition_epoch=known.partition_epoch,
-                replicas=list(assignment.replicas),
-                adding_replicas=list(assignment.adding),
-                removing_replicas=list(assignment.removing),
-                is_new=is_new or (before is not None and before.is_new),
-                leader_recovery_state=int(known.recovering),
-            )
-        self.update_metadata(self._state.reachable, [partition])
+            collected[partition] = is_new or collected.get(partition, False)
+        self._metadata[partition] = None
+        self._all_told = True
 
     def stop_replica(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
         collected = self._stops.setdefault(broker, {})
@@ -90,39 +78,27 @@ class RequestBatch:
         has no leadership yet is left out.
         """
         self._told.update(dict.fromkeys(brokers))
-        for partition in partitions:
-            known = self._state.leaderships.get(partition)
-            if known is None:
-                continue
-            replicas = self._state.assignment(partition).replicas
-            goes = self._state.is_going(partition.topic)
-            self._metadata[partition] = _MetadataState(
-                partition_index=partition.partition,
-                controller_epoch=known.controller_epoch,
-                leader=LEADER_DURING_DELETE if goes else known.leader,
-                leader_epoch=0 if goes else known.leader_epoch,
-                isr=list(known.isr),
-                zk_version=0 if goes else known.partition_epoch,
-                replicas=list(replicas),
-                offline_replicas=[b for b in replicas if not self._state.is_online(b, partition)],
-            )
+        self._metadata.update(dict.fromkeys(partitions))
 
-    def requests(self) -> list[ControlRequest]:
+    async def requests(self) -> list[ControlRequest]:
         """All of it, in the order of sending; brokers that are gone get nothing."""
         brokers = self._state.brokers
-        made = [self._leader_and_isr_to(brokers[b]) for b in sorted(self._leaders) if b in brokers]
-        if any(broker in brokers for broker in self._told):
-            topics, live = self._metadata_topics(), [_live_broker(brokers[b]) for b in sorted(brokers)]
-            made += [
-                self._update_metadata_to(brokers[b], topics, live) for b in sorted(self._told) if b in brokers
-            ]
+        made = [await self._leader_and_isr_to(brokers[b]) for b in sorted(self._leaders) if b in brokers]
+        told = [broker for broker in sorted(brokers) if self._all_told or broker in self._told]
+        if told:
+            topics = await self._metadata_topics()
+            live = [_live_broker(brokers[broker]) for broker in sorted(brokers)]
+            made += [self._update_metadata_to(brokers[broker], topics, live) for broker in told]
         return made + [self._stop_replica_to(brokers[b]) for b in sorted(self._stops) if b in brokers]
 
-    def _leader_and_isr_to(self, broker: BrokerImage) -> ControlRequest:
-        collected = self._leaders[broker.broker_id]
+    async def _leader_and_isr_to(self, broker: BrokerImage) -> ControlRequest:
         topics: dict[str, list[_LeaderAndIsrState]] = {}
-        for partition, told in collected.items():
-            topics.setdefault(partition.topic, []).append(told)
+        leaders: dict[int, None] = {}
+        async for part in slices(self._leaders[broker.broker_id].items()):
+            for partition, is_new in part:
+                told = self._leader_and_isr_state(partition, is_new)
+                topics.setdefault(partition.topic, []).append(told)
+                leaders[told.leader] = None
         request = m.LeaderAndIsrRequest(
             controller_id=self._state.controller_id,
             controller_epoch=self._state.epoch,
@@ -133,13 +109,29 @@ class RequestBatch:
                 )
                 for topic, told in topics.items()
             ],
-            live_leaders=self._live_leaders(told.leader for told in collected.values()),
+            live_leaders=self._live_leaders(leaders),
         )
         return ControlRequest(broker.broker_id, broker.epoch, request, LEADER_AND_ISR_VERSION)
 
+    def _leader_and_isr_state(self, partition: TopicPartition, is_new: bool) -> _LeaderAndIsrState:
+        known, assignment = self._state.leaderships[partition], self._state.assignment(partition)
+        return _LeaderAndIsrState(
+            partition_index=partition.partition,
+            controller_epoch=known.controller_epoch,
+            leader=known.leader,
+            leader_epoch=known.leader_epoch,
+            isr=list(known.isr),
+            partition_epoch=known.partition_epoch,
+            replicas=list(assignment.replicas),
+            adding_replicas=list(assignment.adding),
+            removing_replicas=list(assignment.removing),
+            is_new=is_new,
+            leader_recovery_state=int(known.recovering),
+        )
+
     def _live_leaders(self, leaders: Iterable[int]) -> list[m.LeaderAndIsrRequest.LeaderAndIsrLiveLeader]:
         found: list[m.LeaderAndIsrRequest.LeaderAndIsrLiveLeader] = []
-        for leader in dict.fromkeys(leaders):
+        for leader in leaders:
             broker = self._state.brokers.get(leader)
             endpoint = None if broker is None else broker.endpoints.get(self._listener)
             if endpoint is not None:
@@ -150,16 +142,32 @@ class RequestBatch:
                 )
         return found
 
-    def _metadata_topics(self) -> list[m.UpdateMetadataRequest.UpdateMetadataTopicState]:
+    async def _metadata_topics(self) -> list[m.UpdateMetadataRequest.UpdateMetadataTopicState]:
         topics: dict[str, list[_MetadataState]] = {}
-        for partition, told in self._metadata.items():
-            topics.setdefault(partition.topic, []).append(told)
+        async for part in slices(self._metadata):
+            for partition in part:
+                known = self._state.leaderships.get(partition)
+                if known is not None:
+                    topics.setdefault(partition.topic, []).append(self._metadata_state(partition, known))
         return [
             m.UpdateMetadataRequest.UpdateMetadataTopicState(
                 topic_name=topic, topic_id=self._topic_id(topic), partition_states=told
             )
             for topic, told in topics.items()
         ]
+
+    def _metadata_state(self, partition: TopicPartition, known: Leadership) -> _MetadataState:
+        replicas, goes = self._state.assignment(partition).replicas, self._state.is_going(partition.topic)
+        return _MetadataState(
+            partition_index=partition.partition,
+            controller_epoch=known.controller_epoch,
+            leader=LEADER_DURING_DELETE if goes else known.leader,
+            leader_epoch=0 if goes else known.leader_epoch,
+            isr=list(known.isr),
+            zk_version=0 if goes else known.partition_epoch,
+            replicas=list(replicas),
+            offline_replicas=[b for b in replicas if not self._state.is_online(b, partition)],
+        )
 
     def _update_metadata_to(
         self,

@@ -52,7 +52,7 @@ class BrokerChanges:
         await self._fail(bounced)
         await self._start({broker: now[broker] for broker in bounced})
         await self._fail(went)
-        self._on_endpoints(now)
+        await self._on_endpoints(now)
 
     async def on_lost_directories(
         self, broker: int, lost: Iterable[Replica], kept: Iterable[Replica]
@@ -72,13 +72,13 @@ class BrokerChanges:
         replicas = [replica for broker in brokers for replica in self._state.replicas_on(broker)]
         await self._replicas.move(replicas, ReplicaState.ONLINE)
 
-    def _on_endpoints(self, now: Mapping[int, BrokerImage]) -> None:
+    async def _on_endpoints(self, now: Mapping[int, BrokerImage]) -> None:
         """Brokers may be reached at other addresses, with the registration they have."""
         changed = [b for b, broker in now.items() if broker.endpoints != self._state.brokers[b].endpoints]
         for broker in changed:
             self._state.brokers[broker] = now[broker]
         if changed:
-            self._office.update_metadata(self._state.reachable)
+            await self._office.update_metadata(self._state.reachable)
 
     async def _start(self, brokers: Mapping[int, BrokerImage]) -> None:
         if not brokers:
@@ -88,8 +88,8 @@ class BrokerChanges:
         for broker, registered in brokers.items():
             state.brokers[broker] = registered
             state.offline_dirs.pop(broker, None)
-        self._office.update_metadata(old)
-        self._office.update_metadata(brokers, state.leaderships)
+        await self._office.update_metadata(old)
+        await self._office.update_metadata(brokers, state.leaderships)
         replicas = [replica for broker in brokers for replica in state.replicas_on(broker)]
         await self._replicas.move(
             [r for r in replicas if state.replica_state(r) is not ReplicaState.DELETION_SUCCESSFUL],
@@ -119,4 +119,4 @@ class BrokerChanges:
         await self._replicas.move(others, ReplicaState.OFFLINE)
         await self._deletions.failed(deleted)
         if not others and not elected:
-            self._office.update_metadata(state.reachable)
+            await self._office.update_metadata(state.reachable)

@@ -138,7 +138,7 @@ class Deletions:
                 self._partitions.mark(own, PartitionState.OFFLINE)
                 self._partitions.mark(own, PartitionState.NON_EXISTENT)
                 self._state.deletion_started[topic] = None
-        self._office.update_metadata(self._state.reachable, partitions)
+        await self._office.update_metadata(self._state.reachable, partitions)
         dead: list[Replica] = []
         alive: list[Replica] = []
         for replica in self._state.replicas_of(partitions):

@@ -11,6 +11,7 @@ when the repetition is refused the nodes are compared with what was to be writte
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
@@ -173,19 +174,21 @@ class Ledger:
         operations_of: Callable[[TopicPartition, Leadership], list[Operation]],
     ) -> Written:
         written = Written()
-        waiting = [(partition, operations_of(partition, wanted[partition])) for partition in wanted]
+        waiting = list(wanted)
         while waiting:
-            taken, size = 0, 0
-            while taken < len(waiting) and size < OPERATIONS_PER_TRANSACTION:
-                size += len(waiting[taken][1])
-                taken += 1
-            chunk = waiting[:taken]
+            chunk: list[tuple[TopicPartition, list[Operation]]] = []
+            size = 0
+            for partition in waiting:
+                chunk.append((partition, operations_of(partition, wanted[partition])))
+                size += len(chunk[-1][1])
+                if size >= OPERATIONS_PER_TRANSACTION:
+                    break
             try:
                 versions = await self.write([op for _, operations in chunk for op in operations])
             except (BadVersion, NoNode, NodeExists) as refusal:
                 at = _owner_of(refusal.operation_index, chunk)
                 refused = written.conflicts if isinstance(refusal, BadVersion) else written.failed
-                refused.append(waiting.pop(at)[0])
+                refused.append(waiting.pop(at))
                 continue
             ends = 0
             for partition, operations in chunk:
@@ -193,7 +196,8 @@ class Ledger:
                 written.done[partition] = replace(
                     wanted[partition], partition_epoch=versions[ends - 1], controller_epoch=self.epoch
                 )
-            del waiting[:taken]
+            del waiting[: len(chunk)]
+            await asyncio.sleep(0)
         return written
 
     async def _apply(self, operations: Sequence[Operation]) -> list[int]:

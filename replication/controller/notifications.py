@@ -64,7 +64,7 @@ class Notifications:
             if stored is not None:
                 self._state.leaderships[partition] = stored
         if known:
-            self._office.update_metadata(self._state.reachable, known)
+            await self._office.update_metadata(self._state.reachable, known)
             for partition in known:
                 await self._reassignments.complete_if_caught_up(partition)
         await self._remove(notes)

@@ -66,18 +66,20 @@ class Office:
     def batch(self) -> RequestBatch:
         return RequestBatch(self.state, self.settings.listener)
 
-    def send(self, batch: RequestBatch) -> None:
-        self._outbox.send(batch.requests())
+    async def send(self, batch: RequestBatch) -> None:
+        self._outbox.send(await batch.requests())
 
     def drop(self, broker: int) -> None:
         """Send nothing more to a broker under the registration that it had."""
         self._outbox.drop(broker)
 
-    def update_metadata(self, brokers: Iterable[int], partitions: Iterable[TopicPartition] = ()) -> None:
+    async def update_metadata(
+        self, brokers: Iterable[int], partitions: Iterable[TopicPartition] = ()
+    ) -> None:
         """Send UpdateMetadata alone."""
         batch = self.batch()
         batch.update_metadata(brokers, partitions)
-        self.send(batch)
+        await self.send(batch)
 
     async def unclean_allowed(self, topic: str) -> bool:
         """Whether a replica that is not in sync may lead a partition of the topic, by its configuration."""

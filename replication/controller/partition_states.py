@@ -14,6 +14,7 @@ from replication.controller.batches import RequestBatch
 from replication.controller.cluster_state import ControllerState, Leadership, TopicPartition
 from replication.controller.elections import Elected, Strategy
 from replication.controller.office import Office
+from replication.controller.slices import slices
 from replication.controller.states import PARTITION_PREDECESSORS, PartitionState
 
 _log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class PartitionMachine:
         others = [partition for partition in legal if states[partition] is not PartitionState.NEW]
         await self._initialize(new, batch)
         elected = await self._choose(others, strategy, unclean, batch)
-        self._office.send(batch)
+        await self._office.send(batch)
         return elected
 
     def _legal(self, partitions: Iterable[TopicPartition], target: PartitionState) -> list[TopicPartition]:
@@ -101,10 +102,11 @@ class PartitionMachine:
         written = await self._office.ledger.create_leaderships(first)
         for partition in written.failed:
             _log.error("The state of partition %s cannot be created", partition)
-        for partition, leadership in written.done.items():
-            self._state.leaderships[partition] = leadership
-            self._state.partition_states[partition] = PartitionState.ONLINE
-            batch.leader_and_isr(leadership.isr, partition, is_new=True)
+        async for part in slices(written.done.items()):
+            for partition, leadership in part:
+                self._state.leaderships[partition] = leadership
+                self._state.partition_states[partition] = PartitionState.ONLINE
+                batch.leader_and_isr(leadership.isr, partition, is_new=True)
 
     async def _choose(
         self, partitions: Sequence[TopicPartition], strategy: Strategy, unclean: bool, batch: RequestBatch
@@ -114,10 +116,11 @@ class PartitionMachine:
         while remaining:
             allowed = await self._unclean_topics(remaining, strategy, unclean)
             chosen: dict[TopicPartition, Elected] = {}
-            for partition in remaining:
-                choice = choose(self._state, partition, strategy, allowed.get(partition.topic, False))
-                if choice is not None:
-                    chosen[partition] = choice
+            async for part in slices(remaining):
+                for partition in part:
+                    choice = choose(self._state, partition, strategy, allowed.get(partition.topic, False))
+                    if choice is not None:
+                        chosen[partition] = choice
             without = [p for p in remaining if p not in chosen]
             if without:
                 _log.info("No leader by %s for %s", strategy.value, ", ".join(map(str, without)))
@@ -133,11 +136,12 @@ class PartitionMachine:
         written = await self._office.ledger.put_leaderships(
             {partition: choice.leadership for partition, choice in chosen.items()}
         )
-        for partition, leadership in written.done.items():
-            self._state.leaderships[partition] = leadership
-            self._state.partition_states[partition] = PartitionState.ONLINE
-            batch.leader_and_isr(chosen[partition].recipients, partition, is_new=False)
-            elected.append(partition)
+        async for part in slices(written.done.items()):
+            for partition, leadership in part:
+                self._state.leaderships[partition] = leadership
+                self._state.partition_states[partition] = PartitionState.ONLINE
+                batch.leader_and_isr(chosen[partition].recipients, partition, is_new=False)
+                elected.append(partition)
         return await refreshed(self._office, written.conflicts)
 
     async def _unclean_topics(

@@ -127,7 +127,7 @@ class Reassignments:
         await self._store(partition, done)
         await self._legacy.forget(lambda other, target: other == partition and target == done.replicas)
         self._state.reassigning.pop(partition, None)
-        self._office.update_metadata(self._state.reachable, [partition])
+        await self._office.update_metadata(self._state.reachable, [partition])
         _log.info("Partition %s is reassigned to %s", partition, done.replicas)
         await self._deletions.resume([partition.topic])
 
@@ -150,7 +150,7 @@ class Reassignments:
                 batch = self._office.batch()
                 batch.leader_and_isr(wanted.origin, partition, is_new=False)
                 batch.leader_and_isr(wanted.adding, partition, is_new=True)
-                self._office.send(batch)
+                await self._office.send(batch)
                 return
             remaining = await refreshed(self._office, written.conflicts)
 

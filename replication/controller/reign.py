@@ -9,7 +9,7 @@ reassignments, deletions, elections that tools asked for.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Final
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -26,6 +26,7 @@ from replication.controller.partition_states import PartitionMachine
 from replication.controller.reassignments import Reassignments
 from replication.controller.replica_states import ReplicaMachine
 from replication.controller.shutdowns import Shutdowns
+from replication.controller.slices import slices
 from replication.controller.topic_changes import TopicChanges, read_topic
 from replication.metadata import controller_payloads, paths
 from replication.metadata.image import BrokerImage
@@ -33,6 +34,8 @@ from replication.metadata.load import read_brokers
 from replication.metadata.payloads import BadPayload
 from replication.metadata.store import Create, Node, NodeExists, Put, name_of
 from runtime.entropy import Random
+
+LOADED_AT_ONCE: Final = 200
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +68,7 @@ class Reign:
         await self.notifications.clear()
         await self._load()
         await self.deletions.start(await self.office.ledger.children(paths.DELETE_TOPICS))
-        self.office.update_metadata(self.state.reachable)
+        await self.office.update_metadata(self.state.reachable)
         await self.replicas.start()
         self.partitions.start()
         await self.partitions.bring_online()
@@ -142,17 +145,15 @@ class Reign:
             self.office.follow(paths.topic(topic))
         nodes = await self.office.ledger.subtree(paths.TOPICS)
         depth = paths.topic("").count("/")
-        for path, node in nodes.items():
-            if path.count("/") != depth:
-                continue
-            topic = name_of(path)
-            stored = await read_topic(self.office.ledger, topic, self._random, node)
-            if stored is None:
-                continue
-            self.state.add_topic(topic, *stored)
-            for index, assignment in stored[1].items():
-                partition = TopicPartition(topic, index)
-                if assignment.reassigning:
+        async for part in slices(nodes.items(), LOADED_AT_ONCE):
+            for path, node in part:
+                if path.count("/") == depth:
+                    stored = await read_topic(self.office.ledger, name_of(path), self._random, node)
+                    if stored is not None:
+                        self.state.add_topic(name_of(path), *stored)
+        async for partitions in slices(list(self.state.all_partitions()), LOADED_AT_ONCE):
+            for partition in partitions:
+                if self.state.assignment(partition).reassigning:
                     self.state.reassigning[partition] = None
                 self._load_leadership(partition, nodes)
 

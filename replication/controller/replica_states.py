@@ -13,6 +13,7 @@ from replication.controller.batches import RequestBatch
 from replication.controller.cluster_state import Leadership, Replica, TopicPartition
 from replication.controller.office import Office
 from replication.controller.partition_states import refreshed
+from replication.controller.slices import slices
 from replication.controller.states import REPLICA_PREDECESSORS, ReplicaState
 
 _log = logging.getLogger(__name__)
@@ -31,13 +32,14 @@ class ReplicaMachine:
         """
         online: list[Replica] = []
         offline: list[Replica] = []
-        for replica in self._state.replicas_of(self._state.all_partitions()):
-            if self._state.is_online(replica.broker, replica.partition):
-                self._state.replica_states[replica] = ReplicaState.ONLINE
-                online.append(replica)
-            else:
-                self._state.replica_states[replica] = ReplicaState.DELETION_INELIGIBLE
-                offline.append(replica)
+        async for part in slices(self._state.replicas_of(self._state.all_partitions())):
+            for replica in part:
+                if self._state.is_online(replica.broker, replica.partition):
+                    self._state.replica_states[replica] = ReplicaState.ONLINE
+                    online.append(replica)
+                else:
+                    self._state.replica_states[replica] = ReplicaState.DELETION_INELIGIBLE
+                    offline.append(replica)
         await self.move(online, ReplicaState.ONLINE)
         await self.move(offline, ReplicaState.OFFLINE)
 
@@ -49,9 +51,9 @@ class ReplicaMachine:
         batch = self._office.batch()
         match target:
             case ReplicaState.NEW:
-                self._to_new(legal, batch)
+                await self._to_new(legal, batch)
             case ReplicaState.ONLINE:
-                self._to_online(legal, batch)
+                await self._to_online(legal, batch)
             case ReplicaState.OFFLINE:
                 await self._to_offline(legal, batch)
             case ReplicaState.DELETION_STARTED:
@@ -67,7 +69,7 @@ class ReplicaMachine:
             case _:
                 for replica in legal:
                     self._state.replica_states[replica] = target
-        self._office.send(batch)
+        await self._office.send(batch)
 
     def _legal(self, replicas: Iterable[Replica], target: ReplicaState) -> list[Replica]:
         legal: list[Replica] = []
@@ -85,37 +87,39 @@ class ReplicaMachine:
                 )
         return legal
 
-    def _to_new(self, replicas: Sequence[Replica], batch: RequestBatch) -> None:
-        for replica in replicas:
-            known = self._state.leaderships.get(replica.partition)
-            if known is not None and known.leader == replica.broker:
-                _log.error("Replica %d of %s leads and cannot be new", replica.broker, replica.partition)
-                continue
-            if known is not None:
-                batch.leader_and_isr([replica.broker], replica.partition, is_new=True)
-            self._state.replica_states[replica] = ReplicaState.NEW
+    async def _to_new(self, replicas: Sequence[Replica], batch: RequestBatch) -> None:
+        async for part in slices(replicas):
+            for replica in part:
+                known = self._state.leaderships.get(replica.partition)
+                if known is not None and known.leader == replica.broker:
+                    _log.error("Replica %d of %s leads and cannot be new", replica.broker, replica.partition)
+                    continue
+                if known is not None:
+                    batch.leader_and_isr([replica.broker], replica.partition, is_new=True)
+                self._state.replica_states[replica] = ReplicaState.NEW
 
-    def _to_online(self, replicas: Sequence[Replica], batch: RequestBatch) -> None:
-        for replica in replicas:
-            if (
-                self._state.replica_state(replica) is not ReplicaState.NEW
-                and replica.partition in self._state.leaderships
-            ):
-                batch.leader_and_isr([replica.broker], replica.partition, is_new=False)
-            self._state.replica_states[replica] = ReplicaState.ONLINE
+    async def _to_online(self, replicas: Sequence[Replica], batch: RequestBatch) -> None:
+        async for part in slices(replicas):
+            for replica in part:
+                is_told = self._state.replica_state(replica) is not ReplicaState.NEW
+                if is_told and replica.partition in self._state.leaderships:
+                    batch.leader_and_isr([replica.broker], replica.partition, is_new=False)
+                self._state.replica_states[replica] = ReplicaState.ONLINE
 
     async def _to_offline(self, replicas: Sequence[Replica], batch: RequestBatch) -> None:
         by_broker: dict[int, list[TopicPartition]] = {}
-        for replica in replicas:
-            batch.stop_replica(replica.broker, replica.partition, delete=False)
-            by_broker.setdefault(replica.broker, []).append(replica.partition)
+        async for part in slices(replicas):
+            for replica in part:
+                batch.stop_replica(replica.broker, replica.partition, delete=False)
+                by_broker.setdefault(replica.broker, []).append(replica.partition)
         for broker, partitions in by_broker.items():
             led = [partition for partition in partitions if partition in self._state.leaderships]
-            for partition in await self._removed_from_isr(broker, led):
-                if not self._state.is_going(partition.topic):
-                    others = [b for b in self._state.assignment(partition).replicas if b != broker]
-                    batch.leader_and_isr(others, partition, is_new=False)
-                self._state.replica_states[Replica(partition, broker)] = ReplicaState.OFFLINE
+            async for removed in slices(await self._removed_from_isr(broker, led)):
+                for partition in removed:
+                    if not self._state.is_going(partition.topic):
+                        others = [b for b in self._state.assignment(partition).replicas if b != broker]
+                        batch.leader_and_isr(others, partition, is_new=False)
+                    self._state.replica_states[Replica(partition, broker)] = ReplicaState.OFFLINE
             for partition in partitions:
                 if partition not in self._state.leaderships:
                     batch.update_metadata(self._state.reachable, [partition])

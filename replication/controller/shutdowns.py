@@ -46,7 +46,7 @@ class Shutdowns:
         batch = self._office.batch()
         for partition in followed:
             batch.stop_replica(broker, partition, delete=False)
-        self._office.send(batch)
+        await self._office.send(batch)
         await self._replicas.move([Replica(p, broker) for p in followed], ReplicaState.OFFLINE)
         return ErrorCode.NONE, [p for p in self._state.led_by(broker) if self._counts(p)]
 

@@ -35,7 +35,7 @@ def test_the_topics_own_setting_decides_over_unclean_leaders(broker, topic, allo
 @story
 async def test_metadata_alone_can_be_sent():
     at = await Desk.with_topics({"t": [(1, 2)]})
-    at.reign.office.update_metadata([2, 9], at.state.leaderships)
+    await at.reign.office.update_metadata([2, 9], at.state.leaderships)
     assert at.told() == ["UMR 2 t-0 leader 1/0"]
     at.reign.office.drop(2)
     assert at.outbox.dropped == [2]
