@@ -63,14 +63,16 @@ class Watch:
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[LimitedBroker]:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LimitedBroker]:
+    directory = tmp_path_factory.mktemp("few-descriptors")
     overrides = {
+        "log.dirs": f"{directory / 'data'},{directory / 'data-2'}",
         "log.initial.task.delay.ms": "0",
         "log.retention.check.interval.ms": "500",
         "log.segment.delete.delay.ms": "0",
         "log.cleaner.backoff.ms": "100",
     }
-    with LimitedBroker(overrides) as running:
+    with LimitedBroker(overrides, directory) as running:
         yield running
 
 
@@ -205,6 +207,27 @@ def test_logs_are_compacted(broker: LimitedBroker, watch: Watch) -> None:
 
         wait_until(cleaned, "the logs to be compacted", 60)
         assert bounds(wire, "compacted", LATEST, 20) == {80}
+    assert watch.most < HARD_LIMIT
+
+
+def test_partitions_move_to_another_directory(broker: LimitedBroker, watch: Watch) -> None:
+    request = m.AlterReplicaLogDirsRequest
+    with WireClient(broker.bootstrap_servers, timeout_s=60) as wire:
+        create(wire, "moved", 100)
+        produce(wire, "moved", [(index, batch(index, 0)) for index in range(100)])
+        second = f"{broker.log_dir}-2"
+        moving = [i for i in range(100) if (broker.log_dir / f"moved-{i}").exists()]
+        assert len(moving) >= 20
+        topics = [request.AlterReplicaLogDirTopic(name="moved", partitions=moving)]
+        answer = wire.send(request(dirs=[request.AlterReplicaLogDir(path=second, topics=topics)]), 2)
+        assert {got.error_code for got in answer.results[0].partitions} == {0}
+        wait_until(
+            lambda: all(os.path.exists(f"{second}/moved-{i}") for i in moving), "the partitions to move", 60
+        )
+        produce(wire, "moved", [(index, batch(index, 1)) for index in range(100)])
+        for number in range(2):
+            got = fetched(wire.send(fetch_request("moved", range(100), number), 12))
+            assert all(value(index, number) in got[index][0] for index in range(100))
     assert watch.most < HARD_LIMIT
 
 
