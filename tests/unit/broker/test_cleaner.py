@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from broker.cleaner import Cleaner
+from broker.cleaner import RECONFIGURABLE, Cleaner
 from broker.config.broker_config import BrokerConfig
 from protocol.records.batch import Record
 from protocol.records.builder import build_batch
@@ -146,6 +146,27 @@ def test_new_settings_begin_anew(tmp_path):
 
         broker.runner.run(go())
         assert cleaner.settings().memory_bytes == 4194304 // 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what", "before", "after"),
+    [
+        ("log.cleaner.dedupe.buffer.size", "8388608", "memory_bytes", 2 << 20, 4 << 20),
+        ("log.cleaner.io.buffer.load.factor", "0.5", "load_factor", 0.9, 0.5),
+        ("log.cleaner.io.buffer.size", "1048576", "window_bytes", 128 << 10, 256 << 10),
+        ("log.cleaner.io.max.bytes.per.second", "1000", "bytes_per_second", float("inf"), 500.0),
+        ("log.cleaner.threads", "1", "memory_bytes", 2 << 20, 4 << 20),
+    ],
+)
+def test_a_changed_setting_holds_for_the_next_pass(tmp_path, name, value, what, before, after):
+    """What there is of memory, buffers and rate is shared by the threads."""
+    with HandlerBroker(tmp_path) as broker:
+        settings = {"log.cleaner.threads": "2", "log.cleaner.io.max.bytes.per.second": "inf"}
+        cleaner = cleaner_of(broker, **settings)
+        assert getattr(cleaner.settings(), what) == before
+        assert name in RECONFIGURABLE
+        cleaner._config.apply_dynamic({name: value}, {})
+        assert getattr(cleaner.settings(), what) == after
 
 
 def test_a_worker_that_dies_costs_one_turn(tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.cleaner.grouping import Source, group
+from storage.cleaner.grouping import SEGMENTS_MAX, Source, group
 from storage.offset_index import RELATIVE_MAX
 
 BIG = 1 << 40
@@ -52,3 +52,8 @@ def test_groups_cover_all_segments_in_order(steps: list[tuple[int, int]]) -> Non
     assert [each for some in groups for each in some] == sources
     for some in groups:
         assert len(some) == 1 or sum(each.size for each in some) <= 100
+
+
+def test_a_group_is_no_more_than_can_be_replaced_in_one_go() -> None:
+    sources = [source(n) for n in range(2 * SEGMENTS_MAX + 3)]
+    assert [len(some) for some in group(sources, 10**6, BIG, BIG)] == [SEGMENTS_MAX, SEGMENTS_MAX, 3]
