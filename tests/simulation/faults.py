@@ -19,6 +19,7 @@ from tests.simulation.world import MS_US, World
 BETWEEN_US = (100 * MS_US, 1_500 * MS_US)
 DOWN_US = (5 * MS_US, 700 * MS_US)
 LASTING_US = (50 * MS_US, 1_200 * MS_US)
+CUT_OFF_US = (200 * MS_US, 4_000 * MS_US)  # longer than a session, now and then
 
 Kind = Callable[[BrokerMachine], None]
 
@@ -142,14 +143,25 @@ class Faults:
             ([(machine.name, other)], [(other, machine.name)], [(machine.name, other), (other, machine.name)])
         )
         self._mark(machine, f"cut {len(ways)}")
+        self._cut_for_a_while(ways, self._chance.randint(*LASTING_US))
 
+    def cut_off(self, machine: BrokerMachine) -> None:
+        """The host hears nobody, or is not heard, or both."""
+        others = sorted(name for name in self._wire.kernels if name != machine.name)
+        directions = self._chance.choice((("in",), ("out",), ("in", "out")))
+        ways = [(name, machine.name) for name in others if "in" in directions]
+        ways += [(machine.name, name) for name in others if "out" in directions]
+        self._mark(machine, f"cut off {' '.join(directions)}")
+        self._cut_for_a_while(ways, self._chance.randint(*CUT_OFF_US))
+
+    def _cut_for_a_while(self, ways: Sequence[tuple[str, str]], duration_us: int) -> None:
         def heal() -> None:
             for way in ways:
                 self._wire.heal(*way)
 
         for way in ways:
             self._wire.cut(*way)
-        self._world.after(self._chance.randint(*LASTING_US), heal)
+        self._world.after(duration_us, heal)
 
     def fill_disk(self, machine: BrokerMachine) -> None:
         self._mark(machine, "full disk")

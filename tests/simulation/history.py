@@ -49,6 +49,7 @@ class History:
     def __init__(self, fail: Callable[[str], None]) -> None:
         self._fail = fail
         self._sent: dict[bytes, Sent] = {}
+        self.leaders_move = False  # then acks=1 promises nothing
         self.restarts = 0  # of brokers
         self.group_losses = 0  # how often what groups committed may have been lost
         self.partitions: dict[TopicPartition, PartitionHistory] = {}
@@ -74,11 +75,18 @@ class History:
         for number, value in values:
             self._sent[value] = Sent(partition, lane, number, ordered, repeatable)
 
-    def acknowledged(self, partition: TopicPartition, base_offset: int, values: Sequence[bytes]) -> None:
-        """The broker said that the values are in the log from that offset on."""
+    def acknowledged(
+        self, partition: TopicPartition, base_offset: int, values: Sequence[bytes], *, firm: bool = True
+    ) -> None:
+        """The broker said that the values are in the log from that offset on.
+
+        Not `firm`: of one replica's log, which may not be the one that stays.
+        """
         known = self.of(partition)
         if base_offset < 0:
             self._fail(f"{partition}: acknowledged with offset {base_offset}")
+        if not firm:
+            return
         for offset, value in enumerate(values, base_offset):
             self.acked_records += 1
             other = known.acked.get(offset)

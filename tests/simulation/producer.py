@@ -212,7 +212,8 @@ class Lane:
                 self._gap = self._gap or (bool(again) and not self._known)
                 self._known = True
                 if not forgiven:
-                    history.acknowledged(partition, outcome.base_offset, batch.values)
+                    firm = self._kind.acks == -1 or not history.leaders_move
+                    history.acknowledged(partition, outcome.base_offset, batch.values, firm=firm)
             elif error in (OUT_OF_ORDER, UNKNOWN_PRODUCER, BAD_EPOCH):
                 if not again and not self._may_be_forgotten(batch):
                     self._fail(f"error {error} for sequence {batch.sequence}")

@@ -56,6 +56,7 @@ class Scenario:
         self.chance = world.chance("scenario")
         self.wire = Wire(world, self.chance.choice(WIRES))
         self.history = History(world.fail)
+        self.history.leaders_move = self.replicas > 1
         self.partitions: list[TopicPartition] = [
             (topic, index) for topic in (FLUSHED, PLAIN) for index in range(self.chance.randint(1, 3))
         ]
