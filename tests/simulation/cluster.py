@@ -25,6 +25,7 @@ class Cluster(Scenario):
     """See the module."""
 
     replicas = BROKERS
+    think_s = 0.3
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -38,10 +39,10 @@ class Cluster(Scenario):
             "offsets.topic.replication.factor": str(BROKERS),
             "default.replication.factor": str(BROKERS),
             "min.insync.replicas": "2",
-            "replica.lag.time.max.ms": str(chance.choice((700, 1_500, 3_000))),
+            "replica.lag.time.max.ms": str(chance.choice((1_500, 3_000))),
             "replica.fetch.wait.max.ms": str(chance.choice((50, 300, 500))),
             "replica.fetch.backoff.ms": "200",
-            "replica.fetch.max.bytes": str(chance.choice((1, 4_000, 1 << 20))),
+            "replica.fetch.max.bytes": str(chance.choice((2_000, 1 << 20))),
             "replica.socket.timeout.ms": "1500",
             "controller.socket.timeout.ms": "1500",
             "request.timeout.ms": "1500",
@@ -92,7 +93,7 @@ class Cluster(Scenario):
             if state is None or len(state.isr) < BROKERS or state.leader < 0:
                 return False
             replicas = [replica for _, replica in self.checks.replicas((topic, index))]
-            marks = {(replica.log.end_offset, replica.high_watermark) for replica in replicas}
+            marks = {(replica.log.end_offset, replica.log.high_watermark) for replica in replicas}
             if len(replicas) < BROKERS or len(marks) != 1 or any(end != mark for end, mark in marks):
                 return False
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Sequence
 
-from tests.simulation.files import Fault
+from tests.simulation.files import UNLIMITED, Fault
 from tests.simulation.history import History, TopicPartition
 from tests.simulation.machine import BrokerMachine
 from tests.simulation.power import Kept, Lost, Torn
@@ -59,7 +59,7 @@ class Faults:
     def _mend(self) -> None:
         self._wire.heal_all()
         for machine in self._machines:
-            machine.disk.capacity_bytes = 1 << 40
+            machine.disk.capacity_bytes = UNLIMITED
             machine.clock_offset_ms = max(machine.clock_offset_ms, 0)
             if machine.process is not None:
                 machine.process.env.blocking.slowness = 1
@@ -169,7 +169,7 @@ class Faults:
         disk.capacity_bytes = disk.used_bytes() + self._chance.randint(0, 3_000)
 
         def roomy() -> None:
-            machine.disk.capacity_bytes = 1 << 40
+            machine.disk.capacity_bytes = UNLIMITED
 
         self._world.after(self._chance.randint(*LASTING_US), roomy)
 

@@ -20,6 +20,8 @@ from typing import Self
 
 from runtime.files import Buffer, FileLockHeld
 
+UNLIMITED = 1 << 40  # bytes of a disk
+
 
 @dataclass(slots=True, eq=False)
 class SimFile:
@@ -77,7 +79,8 @@ class SimFileHandle:
             data = data[: fault.written_bytes]
         else:
             growth = position + len(data) - len(seen)
-            room = files.capacity_bytes - files.used_bytes()
+            unlimited = files.capacity_bytes == UNLIMITED  # the usual case, and the sum is long
+            room = growth if unlimited else files.capacity_bytes - files.used_bytes()
             if growth > room:
                 data = data[: len(data) - (growth - room)]
                 fault = Fault(operation, errno.ENOSPC, self.path)
@@ -159,7 +162,7 @@ class SimFileHandle:
 class SimFileSystem:
     """See `runtime.files.FileSystem`."""
 
-    def __init__(self, now_ms: Callable[[], int] = lambda: 0, capacity_bytes: int = 1 << 40) -> None:
+    def __init__(self, now_ms: Callable[[], int] = lambda: 0, capacity_bytes: int = UNLIMITED) -> None:
         self.now_ms = now_ms
         self.capacity_bytes = capacity_bytes
         self.draw: Callable[[str, str], Fault | None] = lambda operation, path: None

@@ -20,7 +20,6 @@ from tests.simulation.history import TopicPartition
 
 OUT_OF_ORDER, UNKNOWN_PRODUCER, BAD_EPOCH = 45, 59, 47
 WINDOW = 5  # batches in flight: what a broker remembers of a producer
-THINK_S = 0.1
 BIG_BYTES = 20_000
 
 
@@ -31,6 +30,7 @@ class ProducerKind:
     retries: bool = False
     depth: int = WINDOW
     big: float = 0.02  # of batches
+    think_s: float = 0.1  # at most, between two windows
 
     @property
     def ordered(self) -> bool:
@@ -107,7 +107,7 @@ class Lane:
         producer, chance = self._producer, self._chance
         while self._window or not producer.stopping:
             if not self._window:
-                await asyncio.sleep(chance.random() * THINK_S)
+                await asyncio.sleep(chance.random() * self._kind.think_s)
                 if producer.stopping:
                     return
                 if self._kind.idempotent and self._id < 0:

@@ -31,6 +31,7 @@ class Reader(Client):
         self._keep = keep
         self._session: tuple[int, int] | None = None  # id, epoch of the next fetch
         self._in_session: dict[TopicPartition, int] = {}
+        self._topic_ids: dict[str, bytes] = {}
         self._session_with: object = None
         self.rows: dict[TopicPartition, Rows] = {partition: [] for partition in partitions}
         self.high_watermark: dict[TopicPartition, int] = {}
@@ -85,12 +86,16 @@ class Reader(Client):
 
     def _request(self, asked: dict[TopicPartition, int], max_wait_ms: int, caller: object) -> m.FetchRequest:
         chance = self.chance
-        session_id, session_epoch, wanted = 0, -1, asked
+        session_id, session_epoch, wanted, gone = 0, -1, asked, []
+        self._topic_ids.update({each[0]: self.leaders[each].topic_id for each in asked})
         if self._sessions:
             if self._session is None or self._session_with is not caller:
                 self._session, self._session_with, self._in_session = (0, 0), caller, {}
             session_id, session_epoch = self._session
             wanted = {each: offset for each, offset in asked.items() if self._in_session.get(each) != offset}
+            gone = [each for each in self._in_session if each not in asked]  # led by others now
+            for each in gone:
+                del self._in_session[each]
             self._in_session.update(wanted)
         request = m.FetchRequest
         topics: dict[str, Any] = {}
@@ -114,6 +119,10 @@ class Reader(Client):
             session_id=session_id,
             session_epoch=session_epoch,
             topics=list(topics.values()),
+            forgotten_topics_data=[
+                request.ForgottenTopic(topic=topic, topic_id=self._topic_ids[topic], partitions=[index])
+                for topic, index in gone
+            ],
         )
 
     def _take(self, answer: Any, asked: dict[TopicPartition, int]) -> bool:

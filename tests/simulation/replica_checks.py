@@ -31,7 +31,7 @@ class ReplicaChecks:
             for name, replica in found:
                 if replica.is_leader:
                     self._leads(partition, replica.leader_epoch, name)
-            logs = [(name, replica.high_watermark, self.batches(replica.log)) for name, replica in found]
+            logs = [(name, replica.log.high_watermark, self.batches(replica.log)) for name, replica in found]
             for name, _, batches in logs:
                 self._check_log(f"{partition} on {name}", batches)
             for (one, mark, batches), (other, other_mark, others) in combinations(logs, 2):

@@ -1,14 +1,16 @@
 """What all runs have in common: brokers, their clients, bad days, and the comparison at the end.
 
-Nine virtual seconds: topics are made, clients run, faults come and go until the eighth; then everything is
-mended, the clients end what they began, `settled` says when nothing is under way any more, and the whole log
-of each partition is read and compared with what was promised. Who does not come to an end is a failure, too.
+Topics are made; then for nine virtual seconds clients run, and faults come and go until the eighth. All
+is mended, the clients end what they began, `settled` says when nothing is under way any more, and the whole
+log of each partition is read and compared with what was promised. Who does not come to an end is a failure,
+too.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 from protocol import messages as m
@@ -25,7 +27,12 @@ from tests.simulation.reader import Reader
 from tests.simulation.wire import Wire, WireSettings
 from tests.simulation.world import MS_US, SECOND_US, SimulationFailed, World
 
-FAULTS_FROM_US, FAULTS_UNTIL_US, CLIENTS_UNTIL_US = 1 * SECOND_US, 8 * SECOND_US, 9 * SECOND_US
+READY_WITHIN_US = 8 * SECOND_US
+FAULTS_FROM_US, FAULTS_UNTIL_US, CLIENTS_UNTIL_US = (
+    SECOND_US // 2,
+    8 * SECOND_US,
+    9 * SECOND_US,
+)  # from then on
 END_WITHIN_US = 20 * SECOND_US
 FLUSHED, PLAIN = "flushed", "plain"
 
@@ -49,6 +56,7 @@ class Scenario:
     """See the module. A kind of run makes its `machines` and says what is drawn and promised."""
 
     replicas = 1
+    think_s = 0.1  # of producers
     machines: list[BrokerMachine]
 
     def __init__(self, seed: int) -> None:
@@ -106,10 +114,8 @@ class Scenario:
             for machine in self.machines:
                 machine.ended = faults.restart
                 machine.start()
-            self._spawn(self._prepare())
-            self.world.at(FAULTS_FROM_US, faults.begin, FAULTS_UNTIL_US)
-            self.world.at(CLIENTS_UNTIL_US, self._stop_clients)
-            if not self.world.run(CLIENTS_UNTIL_US + END_WITHIN_US):
+            self._spawn(self._prepare(faults))
+            if not self.world.run(READY_WITHIN_US + CLIENTS_UNTIL_US + END_WITHIN_US):
                 raise SimulationFailed("the run does not come to its end")
         finally:
             logger.removeHandler(reports)
@@ -150,7 +156,7 @@ class Scenario:
         await work
         self._running -= 1
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, faults: Faults) -> None:
         request, config = m.CreateTopicsRequest, m.CreateTopicsRequest.CreatableTopicConfig
         topics = [
             request.CreatableTopic(
@@ -165,9 +171,15 @@ class Scenario:
             for topic, value in ((FLUSHED, "1"), (PLAIN, str((1 << 63) - 1)))
         ]
         await create_topics(self.clients[0], request(topics=topics, timeout_ms=1_000))
+        world, now_us = self.world, self.world.now_us
+        if now_us > READY_WITHIN_US:
+            world.fail("the topics take long to be made")
+        world.at(now_us + FAULTS_FROM_US, faults.begin, now_us + FAULTS_UNTIL_US)
+        world.at(now_us + CLIENTS_UNTIL_US, self._stop_clients)
         chance = self.chance
         kinds = [KINDS[0], *(chance.choice(KINDS) for _ in range(chance.randint(1, 2)))]
-        for number, kind in enumerate(kinds, 1):
+        for number, drawn in enumerate(kinds, 1):
+            kind = replace(drawn, think_s=self.think_s)
             some = sorted(chance.sample(self.partitions, chance.randint(1, len(self.partitions))))
             self._begin(self._client(Producer, f"p{number}", kind=kind, partitions=some))
         for number in range(1, chance.randint(2, 3)):
