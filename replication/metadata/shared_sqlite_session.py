@@ -69,6 +69,7 @@ class SharedSqliteSession:
         self._version = -1
         self._seen = 0
         self._next_beat = 0.0
+        self._complaint = ""
         self.contact = monotonic()
 
     def begin(self, seen: int | None) -> tuple[int, list[Event] | None, int]:
@@ -109,9 +110,11 @@ class SharedSqliteSession:
             if is_time:
                 for session_id in self._beats.silent_for_too_long(self._others, self.contact):
                     self._expire(self._connection, session_id)
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error):
-                log.error("%s: %s", self._path, error)
+            self._complaint = ""
+        except (sqlite3.Error, OSError) as error:
+            if not _is_busy(error) and str(error) != self._complaint:
+                self._complaint = str(error)
+                log.error("%s cannot be looked after: %s", self._path, error)
 
     def end(self) -> None:
         """The session is over, and its ephemeral nodes are gone unless the file can't be written."""
@@ -252,6 +255,6 @@ class SharedSqliteSession:
             pause(LOCKED_PAUSE_S)
 
 
-def _is_busy(error: sqlite3.Error) -> bool:
+def _is_busy(error: Exception) -> bool:
     """Whether another process holds a lock."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY

@@ -64,17 +64,22 @@ class SharedSqliteStore:
         self._open: _Open | None = None
         self._seen: int | None = None
         self._last_contact = monotonic()
+        self._opening = asyncio.Lock()
         self.session_id = NO_SESSION
         self.session_timeout_ms = session_timeout_ms
 
     async def open(self) -> None:
-        if self._open is not None:
-            return
+        async with self._opening:
+            if self._open is None:
+                await self._begin()
+
+    async def _begin(self) -> None:
         opened = _Open(self)
         try:
             begun = opened.thread.submit(lambda: opened.session.begin(self._seen))
             self.session_id, missed, self._seen = await begun
         except BaseException:
+            opened.thread.submit(opened.session.end)
             opened.thread.stop()
             raise
         self._open = opened

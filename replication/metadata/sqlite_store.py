@@ -61,12 +61,15 @@ class SqliteStore:
         self._run_blocking = run_blocking
         self._connection: sqlite3.Connection | None = None
         self._turn = asyncio.Lock()
+        self._opening = asyncio.Lock()
         self._listeners = Listeners()
         self.session_timeout_ms = 18_000  # nobody waits for it: nothing stands between the store and its file
 
     async def open(self) -> None:
-        self._connection = await self._run(self._connect)
-        self._listeners.tell_session(SessionEvent.CONNECTED)
+        async with self._opening:
+            if self._connection is None:
+                self._connection = await self._run(self._connect)
+                self._listeners.tell_session(SessionEvent.CONNECTED)
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None

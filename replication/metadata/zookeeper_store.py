@@ -61,6 +61,7 @@ class ZookeeperStore:
         self._session: ZookeeperSession | None = None
         self._last_contact = clock.monotonic()
         self._reconnected = asyncio.Event()
+        self._opening = asyncio.Lock()
 
     @property
     def session_id(self) -> int:
@@ -71,8 +72,11 @@ class ZookeeperStore:
         return self._settings.session_timeout_ms
 
     async def open(self) -> None:
-        if self._session is not None:
-            return
+        async with self._opening:
+            if self._session is None:
+                await self._begin()
+
+    async def _begin(self) -> None:
         session = ZookeeperSession(
             self._loop, self._clock, self._settings, self._state_changed, self._watches.fired
         )

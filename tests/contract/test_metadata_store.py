@@ -327,6 +327,23 @@ def test_sequential_nodes_get_rising_numbers_of_ten_digits(world):
     run(world, story)
 
 
+def test_a_store_that_is_opened_twice_at_once_has_one_session(world):
+    async def main():
+        async with world.store() as store:
+            await store.close()
+            await asyncio.gather(store.open(), store.open())
+            session = store.session_id
+            await store.create("/me", b"", ephemeral=True)
+            await store.open()
+            assert store.session_id == session
+            assert (await store.get("/me")).owner == session
+        async with world.store() as after:
+            assert await after.get("/me") is None
+
+    asyncio.run(main())
+    world.close()
+
+
 def test_the_states_of_a_session_that_just_goes_well(world):
     async def main():
         async with world.store() as store:

@@ -24,7 +24,7 @@ from runtime.os_files import OsFileSystem
 from tests.contract.metadata_worlds import Heard, eventually
 from tests.support.store_peer import StorePeer
 
-TIMEOUT_MS = 1_000
+TIMEOUT_MS = 2_000
 
 
 @pytest.fixture

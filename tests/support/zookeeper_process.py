@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -20,7 +21,7 @@ from types import TracebackType
 from tests.support.jars import pyspark_jar
 from tests.support.java import java
 from tests.support.ports import free_port
-from tests.support.waiting import wait_for_listener
+from tests.support.waiting import wait_until
 
 START_TIMEOUT_S = 60.0
 TICK_MS = 500
@@ -84,13 +85,22 @@ class ZookeeperProcess:
                 start_new_session=True,
             )
         try:
-            wait_for_listener(
-                self.host, self.port, START_TIMEOUT_S, alive=lambda: self.process.poll() is None
-            )
+            wait_until(self._serves, "ZooKeeper to serve", START_TIMEOUT_S)
         except TimeoutError as error:
             self.kill()
             tail = self.output_path.read_text(errors="replace")[-3000:]
             raise RuntimeError(f"ZooKeeper did not start: {error}\n{tail}") from error
+
+    def _serves(self) -> bool:
+        """Whether it says how it is: it listens a little earlier, and answers no session then."""
+        if self.process is None or self.process.poll() is not None:
+            raise TimeoutError("the process ended")
+        try:
+            with socket.create_connection((self.host, self.port), timeout=1.0) as connection:
+                connection.sendall(b"srvr")
+                return b"Mode: standalone" in connection.recv(4096)
+        except OSError:
+            return False
 
     def kill(self) -> None:
         """End it at once; `start` brings it back."""
