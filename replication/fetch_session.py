@@ -65,7 +65,12 @@ class Watch(Wanted):
         self.told_log_start = -1
 
     def update(self, wanted: Wanted) -> None:
-        """The client asked for something else; its place in the order stays."""
+        """The client asked for something else; its place in the order stays.
+
+        Under another leader epoch it may have heard of other marks elsewhere in between.
+        """
+        if wanted.leader_epoch != self.leader_epoch:
+            self.told_high_watermark = -1
         self.fetch_offset = wanted.fetch_offset
         self.max_bytes = wanted.max_bytes
         self.leader_epoch = wanted.leader_epoch

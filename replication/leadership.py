@@ -210,7 +210,7 @@ class Leadership:
             return False
         partition = self._partition
         if verdict.error in NOT_APPLIED:
-            self.pending, self.maximal = None, frozenset(partition.isr)
+            self._settled()
             return False
         if verdict.error != ErrorCode.NONE:
             return True
@@ -219,7 +219,14 @@ class Leadership:
             and verdict.partition_epoch >= partition.partition_epoch
         ):
             partition.isr, partition.partition_epoch = verdict.isr, verdict.partition_epoch
-            self.pending, self.maximal = None, frozenset(verdict.isr)
+            self._settled()
             if self.advance():
                 partition.committed_more()
         return False
+
+    def _settled(self) -> None:
+        """Nothing is in flight. Whoever waits to join is looked at with its next fetch, also where that does
+        not name this partition, since nothing happens to it.
+        """
+        self.pending, self.maximal = None, frozenset(self._partition.isr)
+        self._partition.tell_watches()

@@ -22,6 +22,10 @@ def become_leader(partition: Partition, state: PartitionImage, context: LeaderCo
 
     The epoch is in the log's cache from here on, even if no record follows: it is larger than any that a
     follower may ask about.
+
+    What is known of followers stays true only if nobody else led in between: the next epoch with this broker
+    as leader. Else they may have followed another, and cut off what they had acknowledged here. Kafka keeps
+    what it knows also then, and may take records for committed that only the leader has.
     """
     if state.partition_epoch < partition.partition_epoch:
         return False
@@ -29,7 +33,7 @@ def become_leader(partition: Partition, state: PartitionImage, context: LeaderCo
     newer = state.leader_epoch > partition.leader_epoch
     if newer:
         partition.log.assign_epoch(state.leader_epoch)
-    new_leader = not partition.is_leader
+    new_leader = not partition.is_leader or state.leader_epoch > partition.leader_epoch + 1
     _take(partition, state)
     partition.is_leader = True
     partition.isr = state.isr

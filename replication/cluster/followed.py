@@ -81,7 +81,7 @@ class Followed:
         """
         log = self.partition.log
         if log.leader_epochs.latest_epoch == NO_EPOCH and log.end_offset > log.high_watermark:
-            log.truncate_to(log.high_watermark, now_ms)
+            self._cut(log.high_watermark, now_ms)
         self.offset = log.end_offset
 
     def take(self, row: Row, now_ms: int) -> Outcome:
@@ -123,9 +123,21 @@ class Followed:
         cut = truncation_offset(diverging, own, log.end_offset)
         if cut < log.high_watermark:
             _log.warning("%s is cut to %d, below its high watermark %d", self, cut, log.high_watermark)
-        log.truncate_to(cut, now_ms)
-        self.offset = log.end_offset
+        self._cut(cut, now_ms)
         self.partition.committed_more()
+
+    def _cut(self, offset: int, now_ms: int) -> None:
+        """Cut the log at `offset`, or where the batch begins that holds it.
+
+        A batch goes as a whole. If the log ended within it all the same, the next fetch would pass over the
+        records from its begin to there, and the leader may have others in their place.
+        """
+        log = self.partition.log
+        if log.start_offset <= offset < log.end_offset:
+            batch = log.read(offset, 1, log.end_offset).to_bytes()
+            offset = min(offset, int.from_bytes(batch[:8], "big"))
+        log.truncate_to(offset, now_ms)
+        self.offset = log.end_offset
 
     def _append(self, row: Row, now_ms: int) -> None:
         partition = self.partition
@@ -136,10 +148,9 @@ class Followed:
             try:
                 log.append_as_follower(records, now_ms)
             except UnexpectedAppendOffset as straddling:
-                if log.start_offset != log.end_offset or straddling.last_offset < log.end_offset:
+                if straddling.last_offset < log.end_offset:
                     raise
-                # The leader's log begins within this batch. An empty log may begin with the whole of it.
-                log.truncate_fully(straddling.first_offset, now_ms)
+                self._make_way(straddling.first_offset, now_ms)
                 log.append_as_follower(records, now_ms)
         self.offset = log.end_offset
         log.set_high_watermark(row.high_watermark)
@@ -148,6 +159,19 @@ class Followed:
         self.lag = max(row.high_watermark - self.offset, 0)
         if log.high_watermark != mark or log.start_offset != start:
             partition.committed_more()
+
+    def _make_way(self, first_offset: int, now_ms: int) -> None:
+        """The leader's batch begins before our end and goes beyond it, because its log begins within.
+
+        An empty log may begin with the whole batch. Any other has other batches there, whose epochs the
+        leader does not know any more: they are of another history, and go. Kafka gives such a one up.
+        """
+        log = self.partition.log
+        if log.start_offset == log.end_offset:
+            log.truncate_fully(first_offset, now_ms)
+        else:
+            _log.warning("%s is cut to %d, where the leader has another batch", self, first_offset)
+            log.truncate_to(first_offset, now_ms)
 
     # The leader's log does not hold the offset
 
@@ -160,7 +184,7 @@ class Followed:
         if leader_end >= log.end_offset:
             return False
         _log.warning("%s is cut to the leader's end %d", self, leader_end)
-        log.truncate_to(leader_end, now_ms)
+        self._cut(leader_end, now_ms)
         self._moved(leader_end)
         return True
 

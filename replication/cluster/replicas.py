@@ -74,6 +74,8 @@ class ClusterReplicas(ReplicaManager):
 
     def apply(self, old: ClusterImage, new: ClusterImage) -> None:
         """Topics and their configurations; roles do not come from here."""
+        if any(broker_id not in old.brokers for broker_id in new.brokers):
+            self._look_again()
         if old.topics is new.topics and old.configs is new.configs:
             return
         changes = changes_between(old, new)
@@ -82,6 +84,12 @@ class ClusterReplicas(ReplicaManager):
         self._follow_configs(new, changes.configs)
         if changes.created or changes.deleted or changes.configs:
             self.changed()
+
+    def _look_again(self) -> None:
+        """A broker is alive again: it may join ISRs with its next fetch, even if that brings nothing new."""
+        for partition in self:
+            if partition.leadership is not None:
+                partition.tell_watches()
 
     def wanted_partition(self, wanted: Wanted) -> Partition | ErrorCode:
         """As the base, for topics that the image knows."""

@@ -227,7 +227,30 @@ def test_t9_who_has_all_of_before_the_epoch_joins():
     assert stage[A].partition().isr == (A, B)
 
 
-# Others of the reference's section 5
+# Others
+
+
+def test_what_followers_acknowledged_before_another_led_does_not_count():
+    """A leads e0 and does not hear that B led e1; back as leader of e2 it must not count what C had then."""
+    stage = Stage(3)
+    b, c = 2, 3
+    stage.lead(A, is_new=True)
+    for _ in range(3):
+        stage[A].produce()
+    stage[c].fetch(2)  # C has all three, and has said so
+    stage[b].fetch(2)
+    stage[A].produce()
+    stage[c].fetch(2)
+    assert stage[A].ends == (4, 3)
+    stage.lead(b, tell=[b, c])
+    stage[b].produce(size=77)
+    stage[c].fetch(3)  # C cuts its fourth record and takes B's
+    stage.lead(A)
+    stage[b].fetch(4)  # B has all of A's
+    assert stage[A].log.high_watermark == 3
+    stage[c].fetch(4)
+    assert stage[A].log.high_watermark == 4
+    assert same(stage)
 
 
 def test_a_new_leaders_high_watermark_may_lag_until_its_follower_tells():

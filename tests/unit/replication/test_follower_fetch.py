@@ -117,3 +117,15 @@ def test_a_partition_that_the_session_forgets_ages():
     session.session_id, session.epoch = 0, 0
     led.cluster.now_ms += LAG_MS
     assert session.follower.caught_up_ms == before
+
+
+def test_under_a_newer_epoch_the_high_watermark_is_told_again():
+    led = Led(isr=(1,), replicas=(1, 2))
+    led.cluster.dead = [2]
+    led.produce(3)
+    session = Session(led)
+    session.fetch(wanted("t", 0, 3, leader_epoch=0))
+    assert session.fetch() == []
+    led.lead(epoch=1, version=1, isr=(1,), replicas=(1, 2))
+    [row] = session.fetch(wanted("t", 0, 3, leader_epoch=1))
+    assert row.high_watermark == 3

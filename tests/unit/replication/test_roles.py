@@ -63,6 +63,16 @@ def test_followers_are_unknown_to_a_new_leader_and_known_to_one_that_goes_on():
     assert led.leadership.followers[2].caught_up_ms == led.cluster.now_ms
 
 
+def test_who_led_on_after_others_did_knows_nothing_of_its_followers():
+    led = Led()
+    led.produce(3)
+    led.fetch(2, 3)
+    led.lead(epoch=1, version=1)
+    assert led.leadership.followers[2].end_offset == 3
+    led.lead(epoch=3, version=3)
+    assert led.leadership.followers[2].end_offset == -1
+
+
 def test_a_follower_serves_nobody_as_leader():
     led = Led()
     waiting, commit = Parked(), Parked()

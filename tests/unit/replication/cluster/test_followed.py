@@ -67,6 +67,15 @@ def test_divergence_cuts_and_takes_nothing_else():
     assert (followed.offset, log.high_watermark, log.start_offset) == (2, 2, 0)
 
 
+def test_a_cut_within_a_batch_takes_the_whole_of_it():
+    followed = following(2, epoch=1)
+    log = followed.partition.log
+    log.append_as_follower(batch(5, base=2, leader_epoch=1), 0)
+    followed.offset = log.end_offset
+    followed.take(row(diverging=(1, 4)), 0)
+    assert (followed.offset, log.end_offset) == (2, 2)
+
+
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
@@ -95,7 +104,7 @@ def test_a_damaged_batch_is_fetched_again():
 
 def test_what_does_not_continue_the_log_fails():
     followed = following(3)
-    assert followed.take(row(batch(2, base=1)), 0) is Outcome.FAILED
+    assert followed.take(row(batch(2, base=1)), 0) is Outcome.FAILED  # nothing new in it
     assert followed.partition.log.end_offset == 3
 
 
@@ -121,6 +130,14 @@ def test_an_empty_log_begins_with_the_whole_batch_in_which_the_leaders_does():
     log = followed.partition.log
     assert (log.start_offset, log.end_offset, log.high_watermark) == (5, 10, 10)
     assert log.read(5, 1000, 10).to_bytes()[:8] == bytes(8)
+
+
+def test_another_history_below_the_leaders_start_makes_way_for_the_leaders_batch():
+    followed = following(6)
+    assert followed.take(row(batch(4, base=4, leader_epoch=2), mark=8, start=6), 0) is Outcome.GO_ON
+    log = followed.partition.log
+    assert (log.start_offset, log.end_offset, log.high_watermark) == (6, 8, 8)
+    assert log.leader_epochs.entries == [(2, 6)]
 
 
 def test_a_log_without_epochs_begins_from_what_is_committed():
