@@ -273,6 +273,7 @@ class Broker:
                 node_id=config.node_id,
                 num_partitions=config.integer("num.partitions"),
                 default_replication_factor=config.integer("default.replication.factor"),
+                is_cordoned=lambda: all(each.cordoned for each in self.logs.dirs),
             ),
             DynamicConfigRules(config, topic_configs),
             env.clock,

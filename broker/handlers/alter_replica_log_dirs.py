@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs (34), versions 1-2 (v2 flexible): in which log directory of this broker a replica lies.
+"""AlterReplicaLogDirs (34), versions 0-2 (v2 flexible): in which log directory of this broker a replica lies.
 
 Answered when the move has begun; DescribeLogDirs tells how far it is. A partition that is named twice goes to
 the last directory named. Errors: `broker.log_dir_mover`.
@@ -12,7 +12,7 @@ from broker.context import BrokerContext
 from broker.handlers.request import Request
 from protocol import messages as m
 
-MIN_VERSION: Final = 1
+MIN_VERSION: Final = 0
 MAX_VERSION: Final = 2
 
 _Result = m.AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult

@@ -71,7 +71,7 @@ _MODULES: Final = {
 }
 
 LATE: Final[dict[ApiKey, tuple[str, int, int]]] = {
-    ApiKey.ALTER_REPLICA_LOG_DIRS: ("alter_replica_log_dirs", 1, 2),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: ("alter_replica_log_dirs", 0, 2),
     ApiKey.OFFSET_COMMIT: ("offset_commit", 0, 10),
     ApiKey.OFFSET_FETCH: ("offset_fetch", 0, 10),
     ApiKey.JOIN_GROUP: ("join_group", 0, 9),

@@ -202,7 +202,7 @@ class Controller:
         async def grow() -> list[PartitionsOutcome]:
             image = self._holder.current
             outcomes, changes = await self._planned(
-                partial(topic_creation.plan_partitions, image, topics),
+                partial(topic_creation.plan_partitions, image, topics, self._settings),
                 sum(max(topic.count, 1) for topic in topics),
             )
             if timeout_ms <= 0:

@@ -6,7 +6,7 @@ say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from protocol.errors import ErrorCode
@@ -107,3 +107,4 @@ class ControllerSettings:
     num_partitions: int = 1
     default_replication_factor: int = 1
     producer_id_block_size: int = field(default=1000)
+    is_cordoned: Callable[[], bool] = lambda: False  # whether this broker takes no new partitions (KIP-1066)

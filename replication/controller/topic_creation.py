@@ -28,6 +28,8 @@ from replication.metadata.store import Create, Operation, Put
 from runtime.entropy import Random
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
+NO_SETTINGS = ControllerSettings(node_id=-1)
+_NO_TAKERS = "All brokers are currently fenced, or have all their log directories cordoned."
 """Kafka's controller refuses more in one request with 44."""
 
 
@@ -86,6 +88,8 @@ def _plan_topic(
     resource = ConfigResource(ConfigType.TOPIC, wanted.name)
     configs = _check_configs(resource, wanted, rules)
     replicas = _assigned(image, wanted) if wanted.assignments else _placed(image, wanted, settings, random)
+    if wanted.assignments:
+        _refuse_cordoned(replicas, settings)
     topic_id = random.uuid()
     while topic_id in image.topics_by_id:
         topic_id = random.uuid()
@@ -154,7 +158,12 @@ def _placed(
         )
     factor = settings.default_replication_factor if factor == -1 else factor
     count = settings.num_partitions if count == -1 else count
-    brokers = {broker.broker_id: broker.rack for broker in image.brokers.values()}
+    brokers = _takers(image, settings)
+    if not brokers:
+        raise Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {factor} time(s): {_NO_TAKERS}",
+        )
     try:
         return place_replicas(
             brokers,
@@ -168,6 +177,22 @@ def _placed(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {factor} time(s): {impossible}",
         ) from impossible
+
+
+def _takers(image: ClusterImage, settings: ControllerSettings) -> dict[int, str | None]:
+    """The brokers that take new partitions, with their racks."""
+    away = settings.node_id if settings.is_cordoned() else None
+    return {each.broker_id: each.rack for each in image.brokers.values() if each.broker_id != away}
+
+
+def _refuse_cordoned(assigned: Sequence[tuple[int, ...]], settings: ControllerSettings) -> None:
+    me = settings.node_id
+    if settings.is_cordoned() and any(me in replicas for replicas in assigned):
+        raise Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"The manual partition assignment includes broker {me}, "
+            "but all its log directories are cordoned.",
+        )
 
 
 def _assigned(image: ClusterImage, wanted: NewTopic) -> list[tuple[int, ...]]:
@@ -266,7 +291,7 @@ def encode_assignment(topic: TopicImage) -> bytes:
 
 
 def plan_partitions(
-    image: ClusterImage, wanted: Sequence[MorePartitions]
+    image: ClusterImage, wanted: Sequence[MorePartitions], settings: ControllerSettings = NO_SETTINGS
 ) -> tuple[list[PartitionsOutcome], TopicChanges]:
     """One outcome for each distinct name of CreatePartitions, in the order of the request."""
     changes = TopicChanges()
@@ -278,14 +303,16 @@ def plan_partitions(
         try:
             if times[topic.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            _grow(image, topic, changes)
+            _grow(image, topic, settings, changes)
             outcomes[topic.name] = PartitionsOutcome(topic.name)
         except Refused as refused:
             outcomes[topic.name] = PartitionsOutcome(topic.name, refused.error, refused.message)
     return list(outcomes.values()), changes
 
 
-def _grow(image: ClusterImage, wanted: MorePartitions, changes: TopicChanges) -> None:
+def _grow(
+    image: ClusterImage, wanted: MorePartitions, settings: ControllerSettings, changes: TopicChanges
+) -> None:
     topic = image.topics.get(wanted.name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -303,7 +330,7 @@ def _grow(image: ClusterImage, wanted: MorePartitions, changes: TopicChanges) ->
         raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     if any(partition.adding or partition.removing for partition in topic.partitions):
         raise Refused(ErrorCode.REASSIGNMENT_IN_PROGRESS, f"A partition of {topic.name} is being reassigned.")
-    replicas = _more_replicas(image, topic, wanted, additional)
+    replicas = _more_replicas(image, topic, wanted, additional, settings)
     added = new_partitions(image, replicas, present)
     grown = replace(topic, partitions=topic.partitions + added)
     changes.operations.append(Put(paths.topic(topic.name), encode_assignment(grown)))
@@ -312,7 +339,11 @@ def _grow(image: ClusterImage, wanted: MorePartitions, changes: TopicChanges) ->
 
 
 def _more_replicas(
-    image: ClusterImage, topic: TopicImage, wanted: MorePartitions, additional: int
+    image: ClusterImage,
+    topic: TopicImage,
+    wanted: MorePartitions,
+    additional: int,
+    settings: ControllerSettings,
 ) -> list[tuple[int, ...]]:
     factor, present = topic.replication_factor, len(topic.partitions)
     if wanted.assignments is not None:
@@ -324,8 +355,11 @@ def _more_replicas(
             )
         for replicas in wanted.assignments:
             check_replicas(image, replicas, factor)
+        _refuse_cordoned(wanted.assignments, settings)
         return list(wanted.assignments)
-    brokers = {broker.broker_id: broker.rack for broker in image.brokers.values()}
+    brokers = _takers(image, settings)
+    if not brokers:
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, _NO_TAKERS)
     first_leader = topic.partitions[0].replicas[0]
     start = next((i for i, broker in enumerate(sorted(brokers)) if broker >= first_leader), 0)
     try:

@@ -141,8 +141,36 @@ def test_a_cordoned_directory_takes_nothing_new(
     made(wire, name, 1)
     assert alter(wire, cordoned, f"{name}-many", 0) == [ErrorCode.INVALID_REPLICA_ASSIGNMENT]
     assert alter(wire, cordoned, f"{name}-absent", 0) == [ErrorCode.INVALID_REPLICA_ASSIGNMENT]
+    assert change(wire, BROKER, "1", ("cordoned.log.dirs", SET, "*")) == 0
+    wait_until(lambda: all(row.is_cordoned for row in described(wire).values()), "the cordons")
+    check_nothing_is_created(wire, name)
     assert change(wire, BROKER, "1", ("cordoned.log.dirs", SET, "")) == 0
     wait_until(lambda: not described(wire)["b"].is_cordoned, "the end of the cordon")
+
+
+def check_nothing_is_created(wire: WireClient, name: str) -> None:
+    """With all directories cordoned."""
+    Create, More = m.CreateTopicsRequest, m.CreatePartitionsRequest
+    none_takes = "All brokers are currently fenced, or have all their log directories cordoned."
+    mine_not = "The manual partition assignment includes broker 1, but all its log directories are cordoned."
+    me = Create.CreatableReplicaAssignment(partition_index=0, broker_ids=[1])
+    topics = [
+        Create.CreatableTopic(name=f"{name}-x", num_partitions=2, replication_factor=1),
+        Create.CreatableTopic(name=f"{name}-y", num_partitions=-1, replication_factor=-1, assignments=[me]),
+    ]
+    told = {row.name[-1]: row for row in wire.send(Create(topics=topics, timeout_ms=5000), 7).topics}
+    assert told["x"].error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert told["x"].error_message == f"Unable to replicate the partition 1 time(s): {none_takes}"
+    assert told["y"].error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert told["y"].error_message == mine_not
+    mine = [More.CreatePartitionsAssignment(broker_ids=[1])]
+    for assignments, error, text in (
+        (None, ErrorCode.INVALID_REPLICATION_FACTOR, none_takes),
+        (mine, ErrorCode.INVALID_REPLICA_ASSIGNMENT, mine_not),
+    ):
+        more = More.CreatePartitionsTopic(name=name, count=2, assignments=assignments)
+        [row] = wire.send(More(topics=[more], timeout_ms=5000), 3).results
+        assert (row.error_code, row.error_message) == (error, text)
 
 
 def test_all_at_once(wire: WireClient, broker: OttlaProcess | KafkaProcess, name: str) -> None:

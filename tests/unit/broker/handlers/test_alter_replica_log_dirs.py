@@ -26,7 +26,7 @@ def alter(
     return [(t.topic_name, [(p.partition_index, p.error_code) for p in t.partitions]) for t in answer.results]
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [0, 1, 2])
 def test_one_answer_for_each_partition_by_topic(tmp_path: Path, version: int) -> None:
     with HandlerBroker(tmp_path, log_dirs=2) as broker:
         broker.create("a", 2)
