@@ -20,12 +20,15 @@ from coordinator.result import CoordinatorError
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from protocol.uuids import ZERO_UUID
+from runtime.pieces import AT_ONCE
 
 if TYPE_CHECKING:
     from coordinator.group.share.ports import Cell, Summary
     from coordinator.group.share.requests import ShareRequests
 
 NOT_KNOWN: Final = -1
+GROUPS_AT_ONCE: Final = 100
+PARTITIONS_AT_ONCE: Final = 200  # of 25 us, for the share coordinator is asked about each
 LAG_MAX: Final = (1 << 63) - 1  # any number may have been altered to be the start
 
 _Asked = m.DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
@@ -46,6 +49,8 @@ def handle(ctx: BrokerContext, request: Request[m.DescribeShareGroupOffsetsReque
     left = len(asked)
     if not left:
         return response
+    if sum(len(topic.partitions) for each in asked for topic in each.topics or ()) > AT_ONCE:
+        return _describe_in_pieces(ctx, requests, asked, response)
     later = Later()
 
     def done() -> None:
@@ -58,6 +63,39 @@ def handle(ctx: BrokerContext, request: Request[m.DescribeShareGroupOffsetsReque
         _describe(ctx, requests, asked[at], response.groups[at], done)
 
     return paced(ctx.pieces, range(left), describe, later.now_or_later)
+
+
+async def _describe_in_pieces(
+    ctx: BrokerContext,
+    requests: ShareRequests,
+    asked: list[_Asked],
+    response: m.DescribeShareGroupOffsetsResponse,
+) -> m.DescribeShareGroupOffsetsResponse:
+    """One group behind the other, and of one so many partitions at once."""
+    async for pairs in ctx.pieces.of(list(zip(asked, response.groups, strict=True)), GROUPS_AT_ONCE):
+        for each, group in pairs:
+            try:
+                partitions, unknown = _wanted(ctx, requests, each)
+            except CoordinatorError as error:
+                group.error_code, group.error_message = error.error, error.error.message
+                continue
+            for topic_id, indexes in partitions.items():
+                topic = _Topic(topic_id=topic_id)
+                async for some in ctx.pieces.of(indexes, PARTITIONS_AT_ONCE):
+                    told = Later()
+                    requests.summaries(each.group_id, {topic_id: list(some)}, told.give)
+                    found = await told.response()
+                    known = ctx.image.topics_by_id.get(topic_id)
+                    if known is None:
+                        break  # deleted meanwhile
+                    topic.topic_name = known.name
+                    topic.partitions += [
+                        _row(requests, known.name, index, found[topic_id, index]) for index in some
+                    ]
+                else:
+                    group.topics.append(topic)
+            group.topics += unknown
+    return response
 
 
 def _describe(

@@ -15,14 +15,15 @@ from typing import Any
 
 from broker.context import BrokerContext
 from broker.handlers.later import Later
-from broker.handlers.paced import paced
 from broker.handlers.repeats import REPEATS_MAX
 from broker.handlers.request import Request
 from coordinator.group.manager import NO_READER
 from coordinator.group.offsets import Fetched, TopicPartition
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from runtime.pieces import AT_ONCE, Steps, at_once, split
 
+GROUPS_AT_ONCE = 100
 TOP_ERROR_FROM, GROUPS_FROM, READER_FROM, IDS_FROM = 2, 8, 9, 10
 
 _Group = m.OffsetFetchResponse.OffsetFetchResponseGroup
@@ -37,6 +38,8 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetFetchRequest]) -> Any:
     body, version = request.body, request.version
     if version < GROUPS_FROM:
         return _one_group(ctx, body, version)
+    if sum(map(_size, body.groups)) > AT_ONCE:
+        return _fetch_in_pieces(ctx, body, version)
     later = Later()
     answers = [_Group(group_id=each.group_id) for each in body.groups]
     left = len(answers)
@@ -51,16 +54,52 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetFetchRequest]) -> Any:
 
     times: Counter[str] = Counter()
 
-    def fetch(at: int) -> None:
-        asked, answer = body.groups[at], answers[at]
+    for asked, answer in zip(body.groups, answers, strict=True):
         times[asked.group_id] += 1
         if times[asked.group_id] > REPEATS_MAX:
             answer.error_code = ErrorCode.INVALID_REQUEST
             filled()
         else:
             _fetch_group(ctx, asked, answer, version, body.require_stable, filled)
+    return later.now_or_later()
 
-    return paced(ctx.pieces, range(left), fetch, later.now_or_later)
+
+def _size(asked: m.OffsetFetchRequest.OffsetFetchRequestGroup) -> int:
+    topics = asked.topics or ()
+    return 1 + len(topics) + sum(len(topic.partition_indexes) for topic in topics)
+
+
+async def _fetch_in_pieces(
+    ctx: BrokerContext, body: m.OffsetFetchRequest, version: int
+) -> m.OffsetFetchResponse:
+    """One group behind the other."""
+    response = m.OffsetFetchResponse()
+    times: Counter[str] = Counter()
+    async for groups in ctx.pieces.of(body.groups, GROUPS_AT_ONCE):
+        for asked in groups:
+            answer = _Group(group_id=asked.group_id)
+            response.groups.append(answer)
+            times[asked.group_id] += 1
+            if times[asked.group_id] > REPEATS_MAX:
+                answer.error_code = ErrorCode.INVALID_REQUEST
+            else:
+                await _fill(ctx, asked, answer, version, body.require_stable)
+    return response
+
+
+async def _fill(
+    ctx: BrokerContext,
+    asked: m.OffsetFetchRequest.OffsetFetchRequestGroup,
+    answer: _Group,
+    version: int,
+    require_stable: bool,
+) -> None:
+    wanted, unknown = await ctx.pieces.run(_wanted(ctx, asked, version))
+    told = Later()
+    _ask(ctx, asked, wanted, version, require_stable, lambda *found: told.give(found))
+    answer.error_code, found = await told.response()
+    if found is not None:
+        answer.topics = await ctx.pieces.run(_group_topics(ctx, found, version)) + unknown
 
 
 def _one_group(ctx: BrokerContext, body: m.OffsetFetchRequest, version: int) -> Any:
@@ -97,25 +136,59 @@ def _fetch_group(
     require_stable: bool,
     filled: Callable[[], None],
 ) -> None:
-    wanted: dict[TopicPartition, None] | None = None
-    unknown: list[_GroupTopic] = []
-    if asked.topics is not None:
-        wanted = {}
-        for topic in asked.topics:
-            name: str | None = topic.name
-            if version >= IDS_FROM:
-                name = _name_of(ctx, topic.topic_id)
-            if name is None:
-                unknown.append(_unknown(topic))
-            else:
-                wanted.update(dict.fromkeys((name, index) for index in topic.partition_indexes))
+    wanted, unknown = at_once(_wanted(ctx, asked, version))
 
     def done(error: ErrorCode, found: list[Fetched] | None) -> None:
         answer.error_code = error
         if found is not None:
-            answer.topics = _group_topics(ctx, found, version) + unknown
+            answer.topics = at_once(_group_topics(ctx, found, version)) + unknown
         filled()
 
+    _ask(ctx, asked, wanted, version, require_stable, done)
+
+
+def _wanted(
+    ctx: BrokerContext, asked: m.OffsetFetchRequest.OffsetFetchRequestGroup, version: int
+) -> Steps[tuple[dict[TopicPartition, None] | None, list[_GroupTopic]]]:
+    """The partitions asked for, None for all there are, and the answers for topics that nobody knows."""
+    if asked.topics is None:
+        return None, []
+    wanted: dict[TopicPartition, None] = {}
+    unknown: list[_GroupTopic] = []
+    left = AT_ONCE
+    for topic in asked.topics:
+        name = topic.name if version < IDS_FROM else _name_of(ctx, topic.topic_id)
+        known = None if name is not None else _GroupTopic(topic_id=topic.topic_id)
+        if known is not None:
+            unknown.append(known)
+        for indexes in split(topic.partition_indexes):
+            if known is not None:
+                known.partitions += [_GroupPartition(**_fields(_nowhere(index))) for index in indexes]
+            elif name is not None:
+                wanted.update(dict.fromkeys((name, index) for index in indexes))
+            left -= len(indexes)
+            if left <= 0:
+                yield
+                left = AT_ONCE
+        left -= 1
+        if left <= 0:
+            yield
+            left = AT_ONCE
+    return wanted, unknown
+
+
+def _nowhere(index: int) -> Fetched:
+    return Fetched("", index, error=ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+def _ask(
+    ctx: BrokerContext,
+    asked: m.OffsetFetchRequest.OffsetFetchRequestGroup,
+    wanted: dict[TopicPartition, None] | None,
+    version: int,
+    require_stable: bool,
+    done: Callable[[ErrorCode, list[Fetched] | None], None],
+) -> None:
     reader = (asked.member_id, asked.member_epoch) if version >= READER_FROM else NO_READER
     ctx.groups.manager().fetch_offsets(
         asked.group_id,
@@ -126,9 +199,11 @@ def _fetch_group(
     )
 
 
-def _group_topics(ctx: BrokerContext, found: list[Fetched], version: int) -> list[_GroupTopic]:
+def _group_topics(ctx: BrokerContext, found: list[Fetched], version: int) -> Steps[list[_GroupTopic]]:
     by_topic: dict[str, _GroupTopic] = {}
-    for each in found:
+    for number, each in enumerate(found, 1):
+        if not number % AT_ONCE:
+            yield
         topic = by_topic.get(each.topic)
         if topic is None:
             known = ctx.image.topics.get(each.topic)
@@ -139,13 +214,6 @@ def _group_topics(ctx: BrokerContext, found: list[Fetched], version: int) -> lis
                 topic.topic_id = known.topic_id
         topic.partitions.append(_GroupPartition(**_fields(each)))
     return list(by_topic.values())
-
-
-def _unknown(topic: m.OffsetFetchRequest.OffsetFetchRequestTopics) -> _GroupTopic:
-    refused = [Fetched("", index, error=ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes]
-    return _GroupTopic(
-        topic_id=topic.topic_id, partitions=[_GroupPartition(**_fields(each)) for each in refused]
-    )
 
 
 def _fields(found: Fetched) -> dict[str, Any]:
