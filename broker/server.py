@@ -40,7 +40,7 @@ from broker.parallel_scans import parallel_scans
 from broker.producer_ids import ProducerIds
 from broker.share.data_path import ShareDataPath
 from broker.share_state import ShareState
-from broker.upkeep import Upkeep
+from broker.upkeep import MISSING_LOGS_EVERY_MS, Upkeep
 from protocol.api_keys import ApiKey
 from protocol.uuids import ZERO_UUID, uuid_to_text
 from replication.controller.adoption import LogOnDisk
@@ -189,7 +189,9 @@ class Broker:
         for coordinator in (self._groups, self._share_state):
             if coordinator is not None:
                 await coordinator.start()
-        Upkeep(self._env, self.config, self.logs).start()
+        upkeep = Upkeep(self._env, self.config, self.logs)
+        upkeep.start()
+        upkeep.also("logs that found no room", MISSING_LOGS_EVERY_MS, replicas.make_missing)
         if self._mover is not None:
             self._mover.resume()
         self._cleaner.start()

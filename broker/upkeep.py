@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ottla.upkeep")
 
 FILES_EVERY_MS = 1_000
+MISSING_LOGS_EVERY_MS = 2_000
 STEP_SECONDS = 0.002
 BUSY_SECONDS = 0.01
 SYNCS_EVERY_MS = 1_000
@@ -40,6 +41,10 @@ class Upkeep:
     def __init__(self, env: Env, config: BrokerConfig, logs: LogManager) -> None:
         self._env, self._config, self._logs = env, config, logs
         self._next_checkpoint = 0.0
+
+    def also(self, name: str, interval_ms: int, work: Callable[[], object]) -> None:
+        """Have something else done by the clock that is quick."""
+        self._every(name, interval_ms, self._on_loop(work))
 
     def start(self) -> None:
         """Spawn one task for each kind of work."""

@@ -82,6 +82,7 @@ class ReplicaManager:
         self._prepared: dict[tuple[bytes, int], Partition] = {}
         self._removed: dict[tuple[str, int], None] = {}  # their logs are still to be set aside
         self.failed: dict[tuple[str, int], StorageError] = {}
+        self._unmade: dict[tuple[str, int], None] = {}  # of those, new ones: no disk holds their log
         self._dir_failed = False
         self._on_change: list[Callable[[], None]] = []
         self._started = False  # the first image was applied: topics that come later are new
@@ -221,6 +222,20 @@ class ReplicaManager:
             self._logs.set_aside(log.topic, log.partition, "stray")
         return len(strays)
 
+    def make_missing(self) -> int:
+        """Try again to make the logs of new partitions that found no room; how many there are now."""
+        image, made = self._holder.current, 0
+        for name, index in list(self._unmade):
+            topic, state = image.topics.get(name), image.partition(name, index)
+            if topic is None or state is None:
+                del self._unmade[name, index]
+                continue
+            self._host(image, topic, [state])
+            made += (name, index) not in self._unmade
+        if made:
+            self.changed()
+        return made
+
     def directory_failed(self) -> None:
         """A log directory went offline: who waits for its partitions hears so."""
         self._dir_failed = True
@@ -272,6 +287,8 @@ class ReplicaManager:
         except StorageError as error:
             _log.error("No log for %s-%d: %s", topic.name, index, error)
             self.failed[key] = error
+            if is_new:
+                self._unmade[key] = None
             return None
         partition = Partition(topic.name, index, topic.topic_id, log)
         self._add(partition)
@@ -285,6 +302,7 @@ class ReplicaManager:
     def _add(self, partition: Partition) -> None:
         key = partition.topic, partition.index
         self.failed.pop(key, None)
+        self._unmade.pop(key, None)
         self._by_name[key] = partition
         self._by_id[partition.topic_id, partition.index] = partition
 

@@ -265,6 +265,8 @@ class LogManager:
             except OSError as error:
                 failure = error
                 logger.warning("%s does not take %s-%d: %s", directory.path, topic, partition, error)
+                if not is_full(error):
+                    directory.fail(error)
         raise StorageFailed(
             f"no log directory takes {topic}-{partition}: {failure}", offline=not self.online_dirs()
         )

@@ -84,6 +84,52 @@ def test_a_log_that_cannot_be_made_answers_56_and_the_others_serve():
     on_broker(story)
 
 
+def test_a_log_that_found_no_room_is_made_when_there_is_some():
+    async def story(broker):
+        replicas = broker.replicas
+        for _ in range(3):
+            broker.files.fail_next("make_dirs", 28, "t-0")
+        await broker.controller.create_topics([NewTopic("t", 2)], timeout_ms=1)
+        assert replicas.is_offline("t", 0)
+        assert replicas.make_missing() == 0
+        assert replicas.make_missing() == 1
+        assert not replicas.is_offline("t", 0)
+        assert produce(replicas.get("t", 0)) == 0
+        assert replicas.make_missing() == 0
+
+    on_broker(story)
+
+
+def test_a_log_that_found_no_room_is_forgotten_with_its_topic():
+    async def story(broker):
+        for _ in range(2):
+            broker.files.fail_next("make_dirs", 28, "t-0")
+        await broker.controller.create_topics([NewTopic("t", 1)], timeout_ms=1)
+        assert broker.replicas.any_offline
+        await broker.controller.delete_topics([TopicToDelete("t")], timeout_ms=1)
+        assert broker.replicas.make_missing() == 0
+        assert broker.logs.get("t", 0) is None
+
+    on_broker(story)
+
+
+def test_partitions_on_a_directory_that_failed_are_offline_and_their_readers_hear_so():
+    async def story(broker):
+        await broker.create("t")
+        replicas, partition = broker.replicas, broker.replicas.get("t", 0)
+        waiter = Parked()
+        partition.waiters[waiter] = None
+        assert not replicas.any_offline
+        broker.logs.dirs[0].fail(OSError(5, "Input/output error"))
+        replicas.directory_failed()
+        assert replicas.any_offline
+        assert replicas.is_offline("t", 0)
+        assert not replicas.is_offline("u", 0)
+        assert waiter.woken == 1
+
+    on_broker(story)
+
+
 def test_a_failed_disk_does_not_stop_the_others_from_following_an_image():
     async def story(broker):
         await broker.create("t", 2)

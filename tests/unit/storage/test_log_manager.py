@@ -38,11 +38,15 @@ def test_a_directory_that_does_not_take_one_is_passed_over():
     manager = open_manager(files, ("/a", "/b"))
     files.fail_next("make_dirs", errno.EACCES, "/a/t-0")
     assert manager.get_or_create("t", 0, TOPIC_ID).directory.path == "/b"
+    assert manager.dirs[0].offline  # as in Kafka; a full one stays
+    manager = open_manager(SimFileSystem(), ("/a", "/b"))
+    files = manager.files
     for path in ("/a/", "/b/"):
         files.fail_next("make_dirs", errno.ENOSPC, path)
     with pytest.raises(StorageFailed):
         manager.get_or_create("t", 1, TOPIC_ID)
     assert manager.get("t", 1) is None
+    assert len(manager.online_dirs()) == 2
 
 
 def test_what_may_lie_in_an_offline_directory_is_not_made_in_another():
