@@ -2,7 +2,7 @@
 
 The new start is persisted before the answer (a start offset that comes back after a crash would bring deleted
 records back); files go with the next retention run. The answer is the low watermark, the least start offset
-of all live replicas: with a single replica it is there at once.
+of all live replicas: with a single replica it is there at once, else see `replication.delayed_delete`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ Find = Callable[[str, int], Partition | ErrorCode]
 
 @dataclass(slots=True)
 class DeletedRecords:
-    """What became of one partition; `low_watermark` is -1 on error."""
+    """What became of one partition; `low_watermark` is -1 on error. All replicas' starts have to reach
+    `offset`.
+    """
 
     topic: str
     index: int
     error: ErrorCode = ErrorCode.NONE
     low_watermark: int = -1
+    offset: int = -1
+    partition: Partition | None = None
 
 
 def delete_records(
@@ -47,6 +51,7 @@ def delete_records(
             results.append(result)
             partition = _delete(result, offset, find)
             if partition is not None:
+                result.partition = partition
                 moved.append((result, partition))
         yield
     if moved:
@@ -70,7 +75,8 @@ def _delete(result: DeletedRecords, offset: int, find: Find) -> Partition | None
     result.error = partition.check(-1)
     if result.error == ErrorCode.NONE:
         try:
-            result.low_watermark = partition.delete_records(offset)
+            start = result.low_watermark = partition.delete_records(offset)
+            result.offset = start if offset == -1 else offset
         except StorageError as refused:
             result.error = refused.error
     return partition if result.error == ErrorCode.NONE else None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import ErrorCode
+from replication.fetch import FetchParams, read_all
 from replication.list_offsets import LATEST, OffsetQuery, find_offset
+from tests.unit.replication.cluster import wanted
 from tests.unit.replication.cluster.stage import Stage
 
 
@@ -313,6 +315,45 @@ def test_a_leader_with_a_shorter_log_cuts_a_follower_whose_epochs_it_does_not_kn
     stage[B].produce()
     stage[A].fetch(2)
     assert same(stage)
+
+
+def test_consumers_read_from_a_follower_up_to_its_own_mark():
+    stage = two_messages_on_both()
+
+    def read(offset):
+        partition = stage[A].partition()
+        [row] = read_all([wanted("t", 0, offset)], lambda _: partition, FetchParams(11, 0, 1, 1 << 20)).rows
+        return row.error, row.high_watermark, row.length > 0
+
+    assert stage[A].ends == (2, 1)
+    assert read(0) == (0, 1, True)
+    assert read(1) == (0, 1, False)
+    assert read(2) == (0, 1, False)  # beyond the mark, within the log
+    assert read(3) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1, False)
+    stage[A].fetch()
+    assert read(1) == (0, 2, True)
+
+
+def test_a_batch_beyond_the_limit_of_a_partition_is_copied_all_the_same():
+    stage = Stage(2)
+    stage.lead(A, is_new=True)
+    stage[A].produce(count=3, size=700_000)  # 2 MiB; replica.fetch.max.bytes is one
+    stage[B].fetch(2)
+    assert same(stage)
+
+
+def test_a_lost_checkpoint_of_marks_loses_nothing():
+    stage = two_messages_on_both()
+    stage[A].log.set_high_watermark(0)
+    stage[B].log.set_high_watermark(0)
+    node_a, node_b = stage[A], stage[B]
+    stage.stop(A)
+    stage.stop(B)
+    stage.start(B, node_b)
+    stage.start(A, node_a)
+    stage.lead(B)
+    stage[A].fetch(3)
+    assert (stage[A].ends, stage[B].ends) == ((2, 2), (2, 2))
 
 
 @pytest.mark.parametrize("lost", [True, False])
