@@ -91,7 +91,8 @@ class KeyMapBuilder:
         except SectionTooLarge:
             self._map.has_exceptions = True
             return [], [], 0
-        if table.null_keys or table.null_values:
+        odd_offsets = table.deltas is not None and facts.last_offset - facts.base_offset + 1 == table.count
+        if table.null_keys or table.null_values or odd_offsets:
             self._map.has_exceptions = True
         offsets = table.offsets(facts.base_offset)
         if facts.base_offset >= start and not table.null_keys:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.records.batch import HEADER_SIZE, Record, batches, read_header, records
-from protocol.records.builder import build_batch
+from protocol.records.builder import build_batch, stamp_crc
 from protocol.records.control import ABORT, COMMIT, read_end_marker
 from runtime import background
 from storage.cleaner import session
@@ -418,3 +418,17 @@ def test_offsets_that_are_missing_at_the_end_of_a_segment_are_clean() -> None:
     made.clean(roll=False)
     assert made.log.directory.clean_offsets.get(("t", 0)) == first == 51
     assert [row[0] for row in made.rows()] == [0, 50, 90]
+
+
+def test_records_that_share_an_offset_are_told_apart_by_their_keys() -> None:
+    """Kafka doesn't look at the offsets inside of a plain batch, so its logs may hold any."""
+    made = Compacted()
+    data = build_batch([Record(i, START_MS, b"k%d" % i, b"v") for i in range(3)])
+    second = data.index(b"k1") - 2  # its offset delta
+    assert data[second] == 2
+    data[second] = 0
+    stamp_crc(data, 0, len(data))
+    append(made.log, data)
+    made.put((b"k0", b"new"))
+    made.clean()
+    assert [row[1:] for row in made.rows()] == [(b"k1", b"v"), (b"k2", b"v"), (b"k0", b"new")]
