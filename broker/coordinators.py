@@ -143,7 +143,10 @@ class CoordinatorLife(Generic[M]):
         topic = self._holder.current.topics.get(self.topic)
         if topic is None or self._closed:
             return NO_LEADER
-        return topic.partitions[self.manager().runtime.partition_for(key)].leader
+        index = self.manager().runtime.partition_for(key)
+        if self._replicas.any_offline and self._replicas.is_offline(self.topic, index):
+            return NO_LEADER
+        return topic.partitions[index].leader
 
     def has_topic(self) -> bool:
         """Whether the coordinator has somewhere to keep its state."""

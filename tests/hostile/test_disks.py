@@ -19,10 +19,12 @@ from protocol.errors import ErrorCode
 from protocol.records.batch import Record
 from protocol.records.builder import build_batch
 from tests.conformance.test_configs import BROKER, DELETE, SET, change
+from tests.conformance.test_groups_offsets import commit, fetch, partition
 from tests.hostile.load import Producer, run_all
 from tests.hostile.test_crash import stored
 from tests.hostile.test_full_disk import may_mount
 from tests.hostile.victim import MIB
+from tests.support.group_member import await_coordinator
 from tests.support.log_dirs import (
     NAMES,
     alter,
@@ -144,6 +146,38 @@ def test_moves_to_and_fro_under_load(tmp_path: Path) -> None:
             found = stored(wire, TOPIC, 0)
             assert {value: offset for offset, value in found.items()} == producer.acknowledged
         assert "Traceback" not in broker.output()
+
+
+def test_offsets_are_committed_while_their_log_moves(tmp_path: Path) -> None:
+    log_name = "__consumer_offsets"
+    with running(tmp_path, offsets_topic_num_partitions="1") as broker:
+        with WireClient(broker.bootstrap_servers) as wire:
+            wire.create_topic(TOPIC)
+            await_coordinator(wire, "g")
+            committed = 0
+            for name in ("b", "c", "data"):
+                assert alter(wire, tmp_path / name, log_name, 0) == [0]
+                while places(wire, log_name)[0] != name:
+                    committed += 1
+                    assert commit(wire, "g", {TOPIC: [partition(0, committed)]}) == {TOPIC: [(0, 0)]}
+                for _ in range(5):
+                    committed += 1
+                    assert commit(wire, "g", {TOPIC: [partition(0, committed)]}) == {TOPIC: [(0, 0)]}
+            assert fetch(wire, "g", {TOPIC: [0]})[TOPIC][0][1] == committed
+        broker.kill()
+        broker.start()
+        with WireClient(broker.bootstrap_servers) as wire:
+            await_coordinator(wire, "g")
+            assert fetch(wire, "g", {TOPIC: [0]})[TOPIC][0][1] == committed
+            break_dir(tmp_path / places(wire, log_name)[0])
+            wait_until(lambda: coordinator_error(wire, "g"), "the coordinator to go")
+            assert coordinator_error(wire, "g") == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert "Traceback" not in broker.output()
+
+
+def coordinator_error(wire: WireClient, group: str) -> int:
+    asked = m.FindCoordinatorRequest(key_type=0, coordinator_keys=[group])
+    return int(wire.send(asked, 4).coordinators[0].error_code)
 
 
 # --- directories that fail
