@@ -29,6 +29,7 @@ from replication.metadata.image import ImageHolder
 from replication.partition import Partition
 from runtime.entropy import SeededRandom
 from runtime.files import FileRegion
+from runtime.pieces import at_once
 from storage.log_config import LogConfig
 from tests.simulation.files import SimFileSystem
 from tests.support.logs import FixedClock, open_manager
@@ -241,7 +242,7 @@ class Node:
         if stage.loses_reply(self.id, leader_id):
             fetcher.lost()
             return
-        run(fetcher.find_offsets(fetcher.take(response)))
+        run(fetcher.find_offsets(at_once(fetcher.take(response))))
 
     def decide(self, error=ErrorCode.NONE):
         """The controller answers the latest proposal: it is stored, or refused."""

@@ -11,6 +11,7 @@ from protocol.errors import ErrorCode
 from replication.cluster.channel import ChannelLost
 from replication.cluster.fetcher import HURRY_MS
 from replication.metadata.configs import ConfigResource, ConfigType
+from runtime.pieces import at_once
 from tests.unit.replication.cluster.stage import BACKOFF_MS, TOPIC, TOPIC_ID, Stage, until
 
 
@@ -42,21 +43,21 @@ def row(index=0, error=0, **fields):
 def test_a_round_costs_what_is_in_it():
     _stage, fetcher = pair(partitions=5)
     assert named(fetcher.build()) == [0, 1, 2, 3, 4]
-    fetcher.take(answer())
+    at_once(fetcher.take(answer()))
     assert named(fetcher.build()) == []
-    fetcher.take(answer(row(3)))
+    at_once(fetcher.take(answer(row(3))))
     assert list(fetcher._changed) == [(TOPIC, 3)]
 
 
 def test_an_error_holds_one_partition_back():
     stage, fetcher = pair(partitions=2)
     fetcher.build()
-    fetcher.take(answer(row(1, ErrorCode.UNKNOWN_LEADER_EPOCH)))
+    at_once(fetcher.take(answer(row(1, ErrorCode.UNKNOWN_LEADER_EPOCH))))
     assert forgotten(fetcher.build()) == [1]
-    fetcher.take(answer())
+    at_once(fetcher.take(answer()))
     stage.clock.ms += BACKOFF_MS - 1
     assert named(fetcher.build()) == []
-    fetcher.take(answer())
+    at_once(fetcher.take(answer()))
     stage.clock.ms += 1
     assert named(fetcher.build()) == [1]
 
@@ -64,20 +65,20 @@ def test_an_error_holds_one_partition_back():
 def test_while_all_are_held_back_nothing_is_asked():
     _stage, fetcher = pair()
     fetcher.build()
-    fetcher.take(answer(row(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)))
+    at_once(fetcher.take(answer(row(0, ErrorCode.NOT_LEADER_OR_FOLLOWER))))
     assert fetcher.build() is None
 
 
 def test_a_failed_partition_waits_for_a_new_leader_and_isr():
     stage, fetcher = pair(partitions=2)
     fetcher.build()
-    fetcher.take(answer(row(0, ErrorCode.FENCED_LEADER_EPOCH)))
+    at_once(fetcher.take(answer(row(0, ErrorCode.FENCED_LEADER_EPOCH))))
     assert list(fetcher.failed) == [(TOPIC, 0)]
     assert forgotten(fetcher.build()) == [0]
-    fetcher.take(answer())
+    at_once(fetcher.take(answer()))
     stage.clock.ms += 10 * BACKOFF_MS
     assert named(fetcher.build()) == []
-    fetcher.take(answer())
+    at_once(fetcher.take(answer()))
     stage.lead(1, index=0)
     assert fetcher.failed == {}
     assert named(fetcher.build()) == [0]
@@ -87,7 +88,7 @@ def test_a_row_for_an_epoch_that_is_over_is_thrown_away():
     stage, fetcher = pair()
     fetcher.build()
     stage.lead(1)
-    fetcher.take(answer(row(0, ErrorCode.FENCED_LEADER_EPOCH)))
+    at_once(fetcher.take(answer(row(0, ErrorCode.FENCED_LEADER_EPOCH))))
     assert fetcher.failed == {}
     assert fetcher.get((TOPIC, 0)).leader_epoch == 1
 
@@ -96,15 +97,28 @@ def test_rows_of_strangers_are_passed_over():
     _stage, fetcher = pair()
     fetcher.build()
     other = m.FetchResponse.FetchableTopicResponse(topic_id=bytes(16), partitions=[row(0)])
-    fetcher.take(m.FetchResponse(responses=[other], session_id=9))
+    at_once(fetcher.take(m.FetchResponse(responses=[other], session_id=9)))
     fetcher.build()
-    fetcher.take(answer(row(7)))
+    at_once(fetcher.take(answer(row(7))))
+
+
+def test_many_rows_come_in_pieces_and_roles_may_change_between_them():
+    stage, fetcher = pair(partitions=60)
+    request = fetcher.build()
+    for index in range(60):
+        stage[1].produce(index=index)
+    steps = fetcher.take(stage[1].serve(request))
+    next(steps)
+    assert [stage[2].partition(index).log.end_offset for index in (24, 25)] == [1, 0]
+    stage.lead(2, index=50)
+    at_once(steps)
+    assert [stage[2].partition(index).log.end_offset for index in (49, 50, 51)] == [1, 0, 1]
 
 
 def test_without_an_answer_all_back_off_and_the_session_begins_anew():
     stage, fetcher = pair(partitions=2)
     fetcher.build()
-    fetcher.take(answer())
+    at_once(fetcher.take(answer()))
     fetcher.build()
     fetcher.lost()
     assert fetcher.build() is None
@@ -114,20 +128,20 @@ def test_without_an_answer_all_back_off_and_the_session_begins_anew():
 
 
 @pytest.mark.parametrize(
-    ("error", "at_once"),
+    ("error", "goes_on"),
     [
         (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, True),
         (ErrorCode.INVALID_FETCH_SESSION_EPOCH, True),
         (ErrorCode.UNKNOWN_SERVER_ERROR, False),
     ],
 )
-def test_a_lost_session_is_no_reason_to_wait_and_other_refusals_are(error, at_once):
+def test_a_lost_session_is_no_reason_to_wait_and_other_refusals_are(error, goes_on):
     _stage, fetcher = pair()
     fetcher.build()
-    fetcher.take(answer())
+    at_once(fetcher.take(answer()))
     fetcher.build()
-    fetcher.take(answer(error=error, session_id=0))
-    assert (fetcher.build() is not None) == at_once
+    at_once(fetcher.take(answer(error=error, session_id=0)))
+    assert (fetcher.build() is not None) == goes_on
 
 
 def test_a_newcomer_does_not_wait_for_a_parked_request():
@@ -146,7 +160,7 @@ def test_an_answer_in_time_is_not_given_up():
     stage, fetcher = pair(partitions=2)
     fetcher.build()
     stage.lead(1, index=1)
-    fetcher.take(answer())
+    at_once(fetcher.take(answer()))
     fetcher.build()
     stage[2].timer.advance(HURRY_MS + 1)
     assert fetcher._channel.aborted == 0
@@ -171,7 +185,7 @@ def test_a_throttled_partition_that_is_not_in_sync_waits_for_the_quota():
     request = fetcher.build()
     assert forgotten(request) == [0]
     stage.clock.ms += 100_000
-    fetcher.take(answer())
+    at_once(fetcher.take(answer()))
     assert named(fetcher.build()) == [0]
 
 
