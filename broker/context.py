@@ -13,6 +13,7 @@ from broker.net.big_bodies import BigBodies
 from runtime.pieces import Pieces
 
 if TYPE_CHECKING:
+    from broker.cluster.services import ClusterServices
     from broker.config.broker_config import BrokerConfig
     from broker.config.group_configs import GroupConfigs
     from broker.config.topic_configs import TopicConfigs
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from broker.producer_ids import ProducerIds
     from broker.share.data_path import ShareDataPath
     from broker.share_state import ShareState
-    from replication.controller.controller import Controller
+    from replication.controller.door import ControllerDoor, TopicCreator
     from replication.metadata.image import ClusterImage, ImageHolder
     from replication.replica_manager import ReplicaManager
     from runtime.system import Env
@@ -38,7 +39,9 @@ class BrokerContext:
     topic_configs: TopicConfigs
     group_configs: GroupConfigs
     holder: ImageHolder
-    controller: Controller
+    controller: ControllerDoor
+    creator: TopicCreator
+    cluster: ClusterServices | None
     replicas: ReplicaManager
     logs: LogManager
     mover: LogDirMover
@@ -54,6 +57,12 @@ class BrokerContext:
     def image(self) -> ClusterImage:
         """The cluster as it is now."""
         return self.holder.current
+
+    @property
+    def in_cluster(self) -> ClusterServices:
+        """For handlers that only a broker in a cluster has."""
+        assert self.cluster is not None, "served in a cluster only"
+        return self.cluster
 
     @property
     def node_id(self) -> int:

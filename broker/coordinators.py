@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from coordinator.ports import Clock
     from coordinator.runtime import Context, CoordinatorRuntime
     from coordinator.shard import Shard
-    from replication.controller.controller import Controller
+    from replication.controller.door import TopicCreator
     from replication.metadata.image import ClusterImage, ImageHolder, TopicImage
     from replication.produce import WriteTurn
     from replication.replica_manager import ReplicaManager
@@ -101,13 +101,13 @@ class CoordinatorLife(Generic[M]):
         env: Env,
         config: BrokerConfig,
         holder: ImageHolder,
-        controller: Controller,
+        creator: TopicCreator,
         replicas: ReplicaManager,
         turn: WriteTurn,
     ) -> None:
         """Comes after `replicas` among the image's subscribers: their logs are there when a load begins."""
         self._env, self._config, self._holder = env, config, holder
-        self._controller, self._replicas, self._turn = controller, replicas, turn
+        self._creator, self._replicas, self._turn = creator, replicas, turn
         self._loads = Loads(env)
         self._manager: M | None = None
         self._closed = False
@@ -154,7 +154,7 @@ class CoordinatorLife(Generic[M]):
 
     async def create_topic(self) -> ErrorCode:
         """Make the topic, where somebody else has not; on return its partitions are loaded."""
-        [outcome] = await self._controller.create_topics([self._new_topic()], timeout_ms=CREATE_TIMEOUT_MS)
+        [outcome] = await self._creator.create_topics([self._new_topic()], timeout_ms=CREATE_TIMEOUT_MS)
         await self._loads.settled()
         if outcome.error in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
             return ErrorCode.NONE

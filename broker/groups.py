@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
     from coordinator.group.manager import GroupManager
     from coordinator.group.share.ports import SharePersister
-    from replication.controller.controller import Controller
+    from replication.controller.door import TopicCreator
     from replication.metadata.image import ImageHolder, TopicImage
     from replication.produce import WriteTurn
     from replication.replica_manager import ReplicaManager
@@ -44,14 +44,14 @@ class Groups(CoordinatorLife["GroupManager"]):
         env: Env,
         config: BrokerConfig,
         holder: ImageHolder,
-        controller: Controller,
+        creator: TopicCreator,
         replicas: ReplicaManager,
         turn: WriteTurn,
     ) -> None:
         """The hooks are for those who know finalized features, and the share coordinator."""
         self.share_persister: Callable[[], SharePersister] | None = None
         self.consumer_feature: Callable[[], bool] = lambda: True
-        super().__init__(env, config, holder, controller, replicas, turn)
+        super().__init__(env, config, holder, creator, replicas, turn)
 
     def _new_topic(self) -> NewTopic:
         config = self._config

@@ -17,19 +17,20 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from broker.adapters.metadata_store import is_member, open_store
+from broker.alone import Alone
 from broker.cleaner import Cleaner
 from broker.config.checks import per_ip_limits
 from broker.config.dynamic import DynamicConfigs
 from broker.config.group_configs import GroupConfigs
-from broker.config.rules import DynamicConfigRules
 from broker.config.topic_configs import TopicConfigs
 from broker.context import BrokerContext
 from broker.groups import Groups
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
-from broker.handlers.table import HANDLERS
+from broker.handlers.table import handlers_of
 from broker.log_dir_mover import LogDirMover
 from broker.loggers import BrokerLoggers
+from broker.membership import Membership, Parts
 from broker.metadata_dir import CannotStart, MetadataDir
 from broker.net.dispatch import Dispatcher
 from broker.net.hub import Hub
@@ -42,10 +43,7 @@ from broker.share.data_path import ShareDataPath
 from broker.share_state import ShareState
 from broker.upkeep import MISSING_LOGS_EVERY_MS, Upkeep
 from protocol.api_keys import ApiKey
-from protocol.uuids import ZERO_UUID, uuid_to_text
-from replication.controller.adoption import LogOnDisk
-from replication.controller.controller import Controller
-from replication.controller.outcomes import ControllerSettings
+from protocol.uuids import uuid_to_text
 from replication.delayed_produce import ProducePurgatory
 from replication.fetch_sessions import FetchSessions
 from replication.metadata.cluster_id import ensure_cluster_id
@@ -53,7 +51,6 @@ from replication.metadata.features import GROUP_VERSION, SHARE_VERSION
 from replication.metadata.image import EndpointImage, ImageHolder
 from replication.metadata.sqlite_store import FILE_NAME
 from replication.metadata.store import MetadataStore, StoreError
-from replication.replica_manager import ReplicaManager
 from runtime.stalls import StallWatch
 from runtime.workers import Workers
 from storage import names
@@ -108,7 +105,7 @@ class Broker:
         )
         self._default_config: LogConfig | None = None
         self._store: MetadataStore | None = None
-        self._replicas: ReplicaManager | None = None
+        self._membership: Membership | None = None
         self._mover: LogDirMover | None = None
         self._metadata_dir: MetadataDir | None = None
         self._groups: Groups | None = None
@@ -166,25 +163,8 @@ class Broker:
         if self._metadata_dir is not None:
             self._metadata_dir.check(cluster_id, self.config.node_id, self._env.random)
         await self._load_logs()
-        controller, replicas = self._assemble(store)
-        await controller.start(
-            rack=self.config.text("broker.rack") or None,
-            endpoints=endpoints,
-            unclean=self.logs.unclean,
-            lost=self._lost,
-            on_disk=(
-                LogOnDisk(
-                    each.topic,
-                    each.partition,
-                    each.topic_id if each.topic_id != ZERO_UUID else None,
-                    each.leader_epochs.latest_epoch,
-                )
-                for each in self.logs
-            ),
-            shared=self.logs.shared_with_kafka,
-        )
-        if not self.logs.shared_with_kafka:  # there they may be of topics that Kafka knows
-            replicas.set_strays_aside()
+        membership = self._assemble(store)
+        await membership.join(endpoints)
         self._stalls.start()
         for coordinator in (self._groups, self._share_state):
             if coordinator is not None:
@@ -196,6 +176,7 @@ class Broker:
             self._mover.resume()
         self._cleaner.start()
         self._idle.start()
+        membership.serve(self.hub.turn.look_first)
         for listener in self._listeners:
             listener.serve()
 
@@ -209,11 +190,6 @@ class Broker:
             await self._env.run_blocking(self.logs.load, scans)
         finally:
             await workers.aclose()
-
-    def _lost(self, topic: str, index: int) -> bool:
-        """Whether a partition has no log although all log directories are here."""
-        all_here = len(self.logs.online_dirs()) == len(self.logs.dirs)
-        return all_here and self.logs.get(topic, index) is None
 
     def _adopt_node_id(self) -> None:
         """A broker without a configured id keeps the one its data directory remembers."""
@@ -257,35 +233,20 @@ class Broker:
         self.addresses = [(each.name, each.host, each.port) for each in advertised]
         return {each.name: EndpointImage(each.host, each.port, each.protocol) for each in advertised}
 
-    def _assemble(self, store: MetadataStore) -> tuple[Controller, ReplicaManager]:
+    def _assemble(self, store: MetadataStore) -> Membership:
         """Everything that needs no waiting, wired together."""
         env, config, topic_configs, holder = self._env, self.config, self._topic_configs, self.holder
         dynamic = DynamicConfigs(config)
         dynamic.follow(holder)  # before the replicas: their logs' settings build on the broker's values
-        replicas = self._replicas = ReplicaManager(
-            config.node_id, holder, self.logs, lambda _, overrides: topic_configs.log_config(overrides)
+        membership = self._membership = self._member(
+            Parts(env, config, topic_configs, holder, self.logs, store)
         )
+        replicas, creator = membership.replicas, membership.creator
         replicas.on_change(self.hub.forget_shapes)
         self._mover = LogDirMover(env, config, self.logs, replicas, self._cleaner.manager)
         dynamic.refresh_logs = replicas.refresh_configs
-        controller = Controller(
-            store,
-            holder,
-            ControllerSettings(
-                node_id=config.node_id,
-                num_partitions=config.integer("num.partitions"),
-                default_replication_factor=config.integer("default.replication.factor"),
-                is_cordoned=lambda: all(each.cordoned for each in self.logs.dirs),
-            ),
-            DynamicConfigRules(config, topic_configs),
-            env.clock,
-            env.random.fork("controller"),
-            prepare=replicas.prepare,
-            settle=replicas.settle,
-            run_blocking=env.run_blocking,
-        )
-        self._groups = Groups(env, config, holder, controller, replicas, self.hub.turn)
-        self._share_state = ShareState(env, config, holder, controller, replicas, self.hub.turn)
+        self._groups = Groups(env, config, holder, creator, replicas, self.hub.turn)
+        self._share_state = ShareState(env, config, holder, creator, replicas, self.hub.turn)
         self._groups.share_persister = self._share_state.persister
         self._groups.consumer_feature = lambda: holder.current.features.level(GROUP_VERSION) > 0
         group_configs = GroupConfigs(config, holder)
@@ -305,18 +266,20 @@ class Broker:
             topic_configs=topic_configs,
             group_configs=group_configs,
             holder=holder,
-            controller=controller,
+            controller=membership.controller,
+            creator=creator,
+            cluster=membership.cluster,
             replicas=replicas,
             logs=self.logs,
             mover=self._mover,
-            producer_ids=ProducerIds(controller.allocate_producer_ids),
+            producer_ids=ProducerIds(membership.allocate_producer_ids),
             loggers=BrokerLoggers(),
             groups=self._groups,
             share_state=self._share_state,
             share_data=self._share_data,
         )
         self.hub.dispatcher = self._dispatcher(context)
-        return controller, replicas
+        return membership
 
     def _dispatcher(self, context: BrokerContext) -> Dispatcher:
         sessions = FetchSessions(
@@ -324,14 +287,17 @@ class Broker:
             self._env.random.fork("fetch sessions"),
             self.config.integer("max.incremental.fetch.session.cache.slots"),
         )
-        return Dispatcher(
-            context,
-            HANDLERS,
-            {
-                ApiKey.PRODUCE: ProduceHandler(context, ProducePurgatory(self._env.timer)),
-                ApiKey.FETCH: FetchHandler(context, sessions),
-            },
-        )
+        fetches = FetchHandler(context, sessions)
+        fetches.reads = None if context.cluster is None else context.cluster.reads
+        produces = ProduceHandler(context, ProducePurgatory(self._env.timer))
+        return Dispatcher(context, handlers_of(context), {ApiKey.PRODUCE: produces, ApiKey.FETCH: fetches})
+
+    def _member(self, parts: Parts) -> Membership:
+        if not is_member(self.config):
+            return Alone(parts)
+        from broker.cluster.member import Member  # a broker alone needs nothing of it
+
+        return Member(parts, self._loaded.listeners.inter_broker_name)
 
     def _dir_failed(self, directory: LogDir) -> None:
         """Called on the thread that met the failure."""
@@ -339,8 +305,8 @@ class Broker:
 
     def _stop_serving(self, directory: LogDir) -> None:
         self.logs.stop_serving(directory)
-        if self._replicas is not None:
-            self._replicas.directory_failed()
+        if self._membership is not None:
+            self._membership.replicas.directory_failed()
         if not self.logs.online_dirs():
             paths = ", ".join(each.path for each in self.logs.dirs)
             log.critical("Shutdown broker because all log dirs in %s have failed", paths)
@@ -348,9 +314,13 @@ class Broker:
         elif self._metadata_dir is not None and self._metadata_dir.failed(directory):
             log.critical("Shutdown broker because the metadata log dir %s has failed", directory.path)
             self._failed()
+        elif self._membership is not None:
+            self._membership.dir_failed()
 
     async def stop(self) -> None:
         """In good order, also from a start that did not get far."""
+        if self._membership is not None:
+            await self._membership.depart()
         for listener in self._listeners:
             listener.close()
         self._idle.stop()
@@ -369,6 +339,8 @@ class Broker:
             await asyncio.sleep(0)  # the handlers that waited for it put their answers
         for connection in list(self.hub.connections):
             connection.shut()
+        if self._membership is not None:
+            await self._membership.close()
         await self._env.tasks.aclose()
         await self._env.blocking.settled()  # what cancelled tasks began goes on, and must not meet the rest
         self.hub.turn.flush()

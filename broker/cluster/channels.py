@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from protocol.client_connection import ClientConnection
 from protocol.errors import MalformedMessage, ProtocolViolation, UnsupportedVersion
@@ -40,8 +40,7 @@ class _Link(asyncio.Protocol):
         self._answer: asyncio.Future[Any] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass
 
     def data_received(self, data: bytes) -> None:
         try:

@@ -12,7 +12,9 @@ from broker.config.values import ConfigError, format_value, words
 
 EFFECTIVE: Final = words(
     """
-    advertised.listeners auto.create.topics.enable broker.id broker.id.generation.enable broker.rack
+    advertised.listeners auto.create.topics.enable auto.leader.rebalance.enable broker.id
+    broker.id.generation.enable broker.rack controlled.shutdown.enable controlled.shutdown.max.retries
+    controlled.shutdown.retry.backoff.ms controller.socket.timeout.ms
     compression.gzip.level compression.lz4.level compression.type compression.zstd.level
     connections.max.idle.ms cordoned.log.dirs default.replication.factor delete.topic.enable fetch.max.bytes
     group.consumer.assignment.interval.ms group.consumer.assignors group.consumer.heartbeat.interval.ms
@@ -31,7 +33,8 @@ EFFECTIVE: Final = words(
     group.share.min.heartbeat.interval.ms group.share.min.partition.max.record.locks
     group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms
     group.share.partition.max.record.locks group.share.record.lock.duration.ms group.share.session.timeout.ms
-    inter.broker.listener.name listener.security.protocol.map listeners log.cleaner.backoff.ms
+    inter.broker.listener.name leader.imbalance.check.interval.seconds leader.imbalance.per.broker.percentage
+    listener.security.protocol.map listeners log.cleaner.backoff.ms
     log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms log.cleaner.enable
     log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second
     log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms
@@ -45,12 +48,15 @@ EFFECTIVE: Final = words(
     log.segment.bytes log.segment.delete.delay.ms max.connections max.connections.per.ip
     max.connections.per.ip.overrides max.decompressed.message.bytes max.incremental.fetch.session.cache.slots
     max.request.partition.size.limit message.max.bytes metadata.log.dir min.insync.replicas node.id
-    num.partitions num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads
+    num.partitions num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers
     offset.metadata.max.bytes offsets.commit.timeout.ms offsets.load.buffer.size
     offsets.retention.check.interval.ms offsets.retention.minutes offsets.topic.compression.codec
     offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes
     producer.id.expiration.check.interval.ms producer.id.expiration.ms
-    replica.alter.log.dirs.io.max.bytes.per.second replica.high.watermark.checkpoint.interval.ms
+    replica.alter.log.dirs.io.max.bytes.per.second replica.fetch.backoff.ms replica.fetch.max.bytes
+    replica.fetch.min.bytes replica.fetch.response.max.bytes replica.fetch.wait.max.ms
+    replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms replica.selector.class
+    replica.socket.timeout.ms request.timeout.ms
     reserved.broker.max.id security.inter.broker.protocol
     share.coordinator.cold.partition.snapshot.interval.ms share.coordinator.load.buffer.size
     share.coordinator.snapshot.update.records.per.snapshot share.coordinator.state.topic.compression.codec
@@ -58,6 +64,8 @@ EFFECTIVE: Final = words(
     share.coordinator.state.topic.prune.interval.ms share.coordinator.state.topic.replication.factor
     share.coordinator.state.topic.segment.bytes share.coordinator.write.timeout.ms socket.listen.backlog.size
     socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes
+    unclean.leader.election.enable zookeeper.connect zookeeper.connection.timeout.ms
+    zookeeper.max.in.flight.requests zookeeper.session.timeout.ms
     """
 )
 

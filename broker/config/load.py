@@ -123,12 +123,7 @@ def _review(given: Mapping[str, str]) -> tuple[list[str], list[str]]:
     ignored: list[str] = []
     problems: list[str] = []
     for name, text in given.items():
-        if name in ("zookeeper.connect", "ottla.cluster.file") and text.strip():
-            problems.append(
-                f"{name} is set, but this version cannot join a cluster. "
-                "Remove it to run a single broker with its own metadata store."
-            )
-        elif is_protecting(name):
+        if is_protecting(name):
             if differs_from_default(name, text):
                 problems.append(
                     f"{name} promises protection that this version does not give yet, so it does not start. "

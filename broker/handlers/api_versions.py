@@ -42,7 +42,7 @@ def handle(ctx: BrokerContext, request: Request[m.ApiVersionsRequest]) -> m.ApiV
         return m.ApiVersionsResponse(error_code=error)
     features = ctx.image.features
     return m.ApiVersionsResponse(
-        api_keys=served_apis(),
+        api_keys=served_apis(ctx),
         supported_features=[
             m.ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in SUPPORTED.items()
@@ -69,11 +69,11 @@ def check_destination(cluster_id: str | None, node_id: int, own_cluster: str, ow
     return ErrorCode.NONE if same else ErrorCode.REBOOTSTRAP_REQUIRED
 
 
-def served_apis() -> list[m.ApiVersionsResponse.ApiVersion]:
+def served_apis(ctx: BrokerContext) -> list[m.ApiVersionsResponse.ApiVersion]:
     """One entry for each API, by key."""
-    from broker.handlers.table import SERVED_VERSIONS  # the table lists this handler too
+    from broker.handlers.table import served_versions  # the table lists this handler too
 
     return [
         m.ApiVersionsResponse.ApiVersion(api_key=key, min_version=low, max_version=high)
-        for key, (low, high) in SERVED_VERSIONS.items()
+        for key, (low, high) in served_versions(ctx).items()
     ]

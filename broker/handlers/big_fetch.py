@@ -31,12 +31,14 @@ from protocol.errors import ErrorCode, MalformedMessage
 from replication.big_fetch import BigFetch as Work
 from replication.big_fetch import Steps, open_in_pieces
 from replication.fetch import Answer, FetchParams, PartitionKey, Row, Wanted, validate
+from replication.follower_fetch import FollowerFetch
 from runtime.files import Buffer, FileRegion
 
 if TYPE_CHECKING:
     from broker.handlers.fetch import FetchHandler
     from broker.net.connection import Connection
     from protocol.headers import RequestHeader
+    from replication.cluster.replica_reads import ReplicaReads
     from replication.fetch_sessions import FetchContext
 
 PARKED_MAX: Final = 400_000
@@ -61,6 +63,7 @@ class Asked:
     wanted: list[Wanted]
     forgotten: list[PartitionKey]
     refusal: ErrorCode
+    follower: FollowerFetch | None
 
 
 class BigFetch:
@@ -91,10 +94,10 @@ class BigFetch:
         self._inside = True
         self._begin(self._serve(data))
 
-    def answer(self, context: FetchContext) -> None:
+    def answer(self, context: FetchContext, follower: FollowerFetch | None) -> None:
         """Answer a request that has so much news that it need not wait."""
         self._is_late = True
-        self._begin(self._answer(context))
+        self._begin(self._answer(context, follower))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         self._connection.waiting = self
@@ -153,7 +156,14 @@ class BigFetch:
         connection, header = self._connection, self._header
         version = header.api_version
         try:
-            asked = await self._apart(_decoded, version, data, self._handler.max_bytes)
+            asked = await self._apart(
+                _decoded,
+                version,
+                data,
+                self._handler.max_bytes,
+                self._handler.reads,
+                connection.listener.name,
+            )
         except MalformedMessage as error:
             name = f"Fetch v{version} from client {header.client_id!r}"
             connection.close(f"{name} does not parse: {error}")
@@ -173,16 +183,18 @@ class BigFetch:
                 connection.hub.env.clock.now_ms(),
             )
         )
-        await self._answer(context)
+        await self._answer(context, asked.follower)
 
-    async def _answer(self, context: FetchContext) -> None:
+    async def _answer(self, context: FetchContext, follower: FollowerFetch | None) -> None:
         work = Work(context, self)
         try:
-            answer = await self._read(context, work)
+            answer = await self._read(context, work, follower)
         finally:
             work.leave()
         told = work.responding(answer, self._connection.hub.env.clock.now_ms())
         error, session_id, rows = await self._in_pieces(told)
+        if self._handler.reads is not None:
+            self._handler.reads.sent(context.params, rows)
         endpoints = await self._look_over(rows)
         header = self._header
         parts = await self._apart(
@@ -190,10 +202,13 @@ class BigFetch:
         )
         put_parts(self._connection, parts)
 
-    async def _read(self, context: FetchContext, work: Work) -> Answer:
+    async def _read(self, context: FetchContext, work: Work, follower: FollowerFetch | None) -> Answer:
         while True:
             self._has_news = False
-            answer = await self._in_pieces(work.reading())
+            answer = await self._in_pieces(work.reading(follower))
+            if follower is not None:
+                follower.settle()
+                follower = None  # read again, the request says nothing new
             if answer.ready or self._is_late or not self._may_wait(context):
                 return answer
             if not self._has_news:
@@ -249,15 +264,20 @@ class BigFetch:
         return result
 
 
-def _decoded(version: int, data: bytes, max_bytes: int) -> Asked:
+def _decoded(version: int, data: bytes, max_bytes: int, reads: ReplicaReads | None, listener: str) -> Asked:
     request, _ = m.FetchRequest.decode(version, data)
     params, wanted = params_of(version, request, max_bytes), wanted_of(request)
+    follower = None
+    if reads is not None:
+        params = reads.params(request, params, listener)
+        follower = reads.follower(version, request, params)
     return Asked(
         params,
         *session_of(version, request),
         wanted,
         forgotten_of(version, request),
         validate(params, wanted),
+        follower,
     )
 
 

@@ -48,6 +48,7 @@ from storage.errors import StorageFailed
 if TYPE_CHECKING:
     from broker.context import BrokerContext
     from broker.net.connection import Connection
+    from replication.cluster.replica_reads import ReplicaReads
 
 FLEXIBLE_FROM: Final = 12
 HINTS_FROM: Final = 16
@@ -98,7 +99,7 @@ class ParkedFetch:
     def _hand_over(self) -> None:
         """More has changed in the session than can be read at once."""
         self._bucket.pop(self, None)
-        BigFetch(self._handler, self._connection, self._header).answer(self._context)
+        BigFetch(self._handler, self._connection, self._header).answer(self._context, None)
 
     def _finish(self, answer: Answer) -> None:
         self._bucket.pop(self, None)
@@ -116,11 +117,12 @@ class FetchHandler:
     min_version = 0
     max_version = 18
 
-    __slots__ = ("context", "conversions", "max_bytes", "parked", "sessions")
+    __slots__ = ("context", "conversions", "max_bytes", "parked", "reads", "sessions")
 
     def __init__(self, context: BrokerContext, sessions: FetchSessions) -> None:
         self.context = context
         self.sessions = sessions
+        self.reads: ReplicaReads | None = None  # in a cluster
         self.parked = 0  # partitions that big fetches without a session wait for
         self.conversions = asyncio.Semaphore(CONVERSIONS_AT_ONCE)
         self.max_bytes = context.config.integer("fetch.max.bytes")
@@ -142,6 +144,10 @@ class FetchHandler:
         if connection.in_turn:
             connection.hub.turn.flush()  # what this client wrote before, it sees now
         params = params_of(header.api_version, request, self.max_bytes)
+        follower = None
+        if self.reads is not None:
+            params = self.reads.params(request, params, connection.listener.name)
+            follower = self.reads.follower(header.api_version, request, params)
         wanted = wanted_of(request)
         refusal = validate(params, wanted)
         if refusal != ErrorCode.NONE:
@@ -157,9 +163,11 @@ class FetchHandler:
         if len(wanted) == 1 and header.api_version >= SHAPES_FROM:
             self._remember(connection, header, request, params, wanted[0], buf, at, body, end)
         if context.is_big:
-            BigFetch(self, connection, header).answer(context)
+            BigFetch(self, connection, header).answer(context, follower)
             return True
-        answer = context.read()
+        answer = context.read(follower)
+        if follower is not None:
+            follower.settle()
         if answer.ready or connection.late:
             if connection.late or connection.bucket is not None:
                 connection.served()  # it was parked as a shape, and the partition changed
@@ -182,6 +190,8 @@ class FetchHandler:
         """Pass the rows to the connection, converted for clients that know the old formats only."""
         version = header.api_version
         error, session_id, rows = context.respond(answer, connection.hub.env.clock.now_ms())
+        if self.reads is not None:
+            self.reads.sent(context.params, rows)
         if version < SHAPES_FROM:
             self.refuse_unreadable(rows, version)
             if version <= CONVERTED_UPTO and any(row.length for row in rows):
@@ -316,6 +326,7 @@ class FetchHandler:
             or request.session_epoch != NO_SESSION_EPOCH
             or request.forgotten_topics_data
             or params.replica_id >= 0
+            or params.redirect is not None
             or wanted.leader_epoch not in (-1, partition.leader_epoch)
             or wanted.last_fetched_epoch != -1
         ):

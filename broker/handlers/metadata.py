@@ -131,7 +131,7 @@ async def _create_and_answer(
         if coordinators.topic in names:
             names.remove(coordinators.topic)
             errors[coordinators.topic] = await coordinators.create_topic()
-    outcomes = await ctx.controller.create_topics(
+    outcomes = await ctx.creator.create_topics(
         [NewTopic(name) for name in names], timeout_ms=AUTO_CREATE_TIMEOUT_MS
     )
     for outcome in outcomes:

@@ -52,6 +52,7 @@ class _Working:
 
 
 IN_THREAD = _Working()
+NO_POSITION = -1
 REPLICATING = _Working()
 
 
@@ -86,7 +87,7 @@ class ProduceRequestState:
         self.entries: list[Entry] = []
         self.staged: list[Entry] = []
         self.failures = 0
-        self._position = -1
+        self._position = NO_POSITION
         self._finished = False
 
     def stage(self, entry: Entry, check: Check, now_ms: int) -> None:
@@ -165,8 +166,15 @@ class ProduceRequestState:
             self._finish()
 
     def _await_replicas(self) -> None:
-        """Written; acks=all still needs the other in-sync replicas."""
+        """Written; acks=all still needs the other in-sync replicas.
+
+        What was answered before leaves with this turn, so the place kept for this answer, behind which there
+        is nothing, is given up when it is not there yet.
+        """
         self.await_replicas(self._replicated)
+        if not self._finished and not self.connection.closed:
+            del self.connection.out[self._position]
+            self._position = NO_POSITION
 
     def await_replicas(self, done: Callable[[list[ProduceResult]], None]) -> None:
         """Have `done` called with what the in-sync replicas say to it."""
@@ -223,7 +231,8 @@ class ProduceRequestState:
             self.finish_unanswered()
             return
         frame = self.framed()
-        if self._position < 0:
+        if self._position == NO_POSITION:
+            self._position = len(connection.out)
             connection.out.append(frame)
         else:
             connection.out[self._position] = frame

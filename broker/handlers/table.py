@@ -126,3 +126,34 @@ HOT_VERSIONS: Final = {ApiKey.PRODUCE: (0, 13), ApiKey.FETCH: (0, 18)}
 SERVED_VERSIONS: Final[dict[ApiKey, tuple[int, int]]] = dict(
     sorted([*HOT_VERSIONS.items(), *((h.api_key, (h.min_version, h.max_version)) for h in HANDLERS.values())])
 )
+
+CLUSTER: Final[dict[ApiKey, tuple[str, int, int]]] = {
+    ApiKey.LEADER_AND_ISR: ("leader_and_isr", 0, 7),
+    ApiKey.STOP_REPLICA: ("stop_replica", 0, 4),
+    ApiKey.UPDATE_METADATA: ("update_metadata", 0, 8),
+    ApiKey.CONTROLLED_SHUTDOWN: ("controlled_shutdown", 0, 3),
+    ApiKey.ELECT_LEADERS: ("elect_leaders", 0, 2),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ("alter_partition_reassignments", 0, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: ("list_partition_reassignments", 0, 0),
+    ApiKey.ALTER_PARTITION: ("alter_partition", 0, 3),
+    ApiKey.ALLOCATE_PRODUCER_IDS: ("allocate_producer_ids", 0, 0),
+}
+"""Of a broker that is one of several. Module in this package, lowest and highest version."""
+
+
+def handlers_of(context: BrokerContext) -> dict[ApiKey, Handler]:
+    """The handlers of a broker, all but those of the hot APIs."""
+    if context.cluster is None:
+        return HANDLERS
+    return HANDLERS | {
+        key: Handler(key, low, high, _late(name)) for key, (name, low, high) in CLUSTER.items()
+    }
+
+
+def served_versions(context: BrokerContext) -> dict[ApiKey, tuple[int, int]]:
+    """What ApiVersions tells, by key."""
+    if context.cluster is None:
+        return SERVED_VERSIONS
+    return dict(
+        sorted({**SERVED_VERSIONS, **{key: (low, high) for key, (_, low, high) in CLUSTER.items()}}.items())
+    )

@@ -79,6 +79,7 @@ class Turn:
         "_after",
         "_buffers",
         "_clock",
+        "_look",
         "_loop",
         "_recycle",
         "_staged",
@@ -99,10 +100,17 @@ class Turn:
         self._written: dict[Partition, None] = {}
         self._after: list[Callable[[], None]] = []
         self._buffers: list[bytearray] = []
+        self._look: Callable[[], None] | None = None
+
+    def look_first(self, look: Callable[[], None]) -> None:
+        """Call `look()` at the beginning of each turn: what it finds counts for the turn's appends."""
+        self._look = look
 
     def open(self) -> int:
         """Begin a turn, if none is open, and return its time in ms since the epoch."""
         if not self.now_ms:
+            if self._look is not None:
+                self._look()
             self.now_ms = self._clock.now_ms()
             self._loop.call_soon(self.finish)
         return self.now_ms

@@ -164,7 +164,7 @@ class ClusterAdmin:
         )
 
     async def update_features(
-        self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
+        self, updates: Iterable[FeatureUpdate], *, validate_only: bool = False
     ) -> tuple[ErrorCode, str | None]:
         """UpdateFeatures: finalize all levels, or none and say why."""
 

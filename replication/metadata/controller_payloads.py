@@ -85,6 +85,17 @@ def encode_config_change(entity_path: str) -> bytes:
     return dump({"version": 2, "entity_path": entity_path})
 
 
+def decode_config_change(path: str, value: bytes) -> str:
+    """The entity path of a note, in the form of version 2 or of version 1 (entity_type and entity_name)."""
+    document = load_document(path, value)
+    if document.get("version") == 1:
+        return (
+            f"{field_of(path, document, 'entity_type', str)}/{field_of(path, document, 'entity_name', str)}"
+        )
+    entity: str = field_of(path, document, "entity_path", str)
+    return entity
+
+
 def encode_kafka_feature() -> bytes:
     """/feature as Kafka 3.9 makes it in a cluster without finalized features: enabled and empty."""
     return dump({"features": {}, "status": 1, "version": 2})

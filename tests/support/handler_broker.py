@@ -135,6 +135,8 @@ class HandlerBroker:
             group_configs=group_configs,
             holder=holder,
             controller=controller,
+            creator=controller,
+            cluster=None,
             replicas=replicas,
             logs=logs,
             mover=LogDirMover(env, self.config, logs, replicas, CleanerManager(logs, env.clock.now_ms)),

@@ -131,6 +131,10 @@ class OttlaProcess:
         self.process = None
         return code
 
+    def signal(self, number: int) -> None:
+        """Sends a signal, as SIGSTOP and SIGCONT to pause it and let it go on."""
+        os.kill(self.pid, number)
+
     def kill(self) -> None:
         """Ends the broker without a chance to clean up (SIGKILL)."""
         if self.process is not None:

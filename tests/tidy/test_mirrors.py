@@ -25,6 +25,21 @@ TABLES = (
 )
 
 PROVED_ELSEWHERE = {
+    "broker/alone.py": "tests/unit/broker/test_server.py",
+    "broker/cluster/auto_topics.py": "tests/cluster/test_requests.py",
+    "broker/cluster/member.py": "tests/cluster/test_failures.py",
+    "broker/cluster/services.py": "tests/cluster/test_requests.py",
+    "broker/handlers/allocate_producer_ids.py": "tests/cluster/test_requests.py",
+    "broker/handlers/alter_partition.py": "tests/cluster/test_requests.py",
+    "broker/handlers/alter_partition_reassignments.py": "tests/cluster/test_requests.py",
+    "broker/handlers/controlled_shutdown.py": "tests/cluster/test_requests.py",
+    "broker/handlers/elect_leaders.py": "tests/cluster/test_requests.py",
+    "broker/handlers/leader_and_isr.py": "tests/cluster/test_requests.py",
+    "broker/handlers/list_partition_reassignments.py": "tests/cluster/test_requests.py",
+    "broker/handlers/stop_replica.py": "tests/cluster/test_requests.py",
+    "broker/handlers/update_metadata.py": "tests/cluster/test_requests.py",
+    "broker/membership.py": "tests/cluster/test_failures.py",
+    "replication/controller/door.py": "tests/cluster/test_requests.py",
     "broker/net/shape.py": "tests/unit/broker/net/test_connection.py",
     "broker/net/waits.py": "tests/unit/broker/net/test_connection.py",
     "coordinator/group/consumer/environment.py": "tests/unit/coordinator/group/consumer/test_groups.py",

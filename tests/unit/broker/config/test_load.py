@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from broker.adapters.metadata_store import is_member
 from broker.config.load import environment_settings, load_config
 from broker.config.values import ConfigError
 
@@ -139,9 +140,9 @@ def test_another_listener_protocol_stops_the_start() -> None:
 
 
 @pytest.mark.parametrize("line", ["zookeeper.connect=localhost:2181", "ottla.cluster.file=/data/cluster"])
-def test_a_cluster_is_refused_plainly(line: str) -> None:
-    with pytest.raises(ConfigError, match="cannot join a cluster"):
-        load_config(line + "\n")
+def test_a_broker_that_is_told_of_others_is_a_member(line: str) -> None:
+    assert is_member(load_config(f"{line}\nbroker.id=1\n").config)
+    assert not is_member(load_config(None).config)
 
 
 def test_all_bad_values_are_told_at_once() -> None:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from broker.handlers.table import HANDLERS, HOT_VERSIONS, LATE, SERVED_VERSIONS
+from broker.handlers.table import CLUSTER, HANDLERS, HOT_VERSIONS, LATE, SERVED_VERSIONS
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 
@@ -27,9 +27,9 @@ def test_hot_apis_are_served_apart() -> None:
     assert list(SERVED_VERSIONS) == sorted(SERVED_VERSIONS)
 
 
-@pytest.mark.parametrize("key", LATE, ids=lambda key: key.name)
+@pytest.mark.parametrize("key", [*LATE, *CLUSTER], ids=lambda key: key.name)
 def test_a_late_handler_is_there_when_it_is_called(key: ApiKey) -> None:
-    name, low, high = LATE[key]
+    name, low, high = (LATE | CLUSTER)[key]
     module = importlib.import_module(f"broker.handlers.{name}")
     assert callable(module.handle)
     assert (getattr(module, "MIN_VERSION", low), getattr(module, "MAX_VERSION", high)) == (low, high)

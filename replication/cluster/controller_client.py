@@ -1,0 +1,46 @@
+"""Asks whichever broker is the controller, as the metadata cache names it.
+
+One connection, dialled anew when another broker has become the controller; one request at a time. For what is
+asked rarely: blocks of producer ids, the creation of topics on first use, a controlled shutdown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from replication.cluster.channel import Channel, ChannelLost, Channels
+
+
+class ControllerClient:
+    """`controller` tells the id of the controller, -1 where it is not known."""
+
+    def __init__(self, channels: Channels, controller: Callable[[], int]) -> None:
+        self._channels = channels
+        self._controller = controller
+        self._channel: tuple[int, Channel] | None = None
+        self._turn = asyncio.Lock()
+
+    async def ask(self, request: Any) -> Any:
+        """The answer, at the newest version that both know. Raises ChannelLost."""
+        async with self._turn:
+            controller = self._controller()
+            if self._channel is not None and self._channel[0] != controller:
+                await self._leave()
+            if controller < 0:
+                raise ChannelLost("no controller is known")
+            if self._channel is None:
+                self._channel = controller, self._channels.to(controller, "controller")
+            return await self._channel[1].ask(request)
+
+    async def close(self) -> None:
+        """End the connection."""
+        async with self._turn:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        if self._channel is not None:
+            _, channel = self._channel
+            self._channel = None
+            await channel.close()

@@ -1,0 +1,166 @@
+"""Configurations and finalized features: from the store of a cluster into the image.
+
+Whoever changes a configuration leaves a note in /config/changes that names what to read again; notes are
+read in their order, and removed a quarter of an hour after they were seen first, by whichever broker comes to
+it. A topic is made together with its configuration, without a note: what LeaderAndIsr names for the first
+time is read then (`read_topics`). After the session was lost everything is read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from replication.metadata import controller_payloads, paths, payloads
+from replication.metadata.configs import ConfigResource, ConfigType, resource_at
+from replication.metadata.features import read_features
+from replication.metadata.image import ImageHolder
+from replication.metadata.load import read_configs
+from replication.metadata.retry import retried
+from replication.metadata.store import (
+    Cancel,
+    MetadataStore,
+    Node,
+    NoNode,
+    SessionEvent,
+    SessionExpired,
+    StoreError,
+    WatchEvent,
+)
+
+NOTE_LIFE_MS: Final = 15 * 60_000
+RETRY_S: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class StoreChanges:
+    """See the module. `now_ms` is monotonic. `load` first; then `run` is a task."""
+
+    def __init__(self, store: MetadataStore, holder: ImageHolder, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._holder = holder
+        self._now_ms = now_ms
+        self._woken = asyncio.Event()
+        self._everything = False
+        self._seen: dict[str, int] = {}  # notes that were read, and when
+        self._cancels: list[Cancel] = []
+
+    async def load(self) -> None:
+        """Everything, with what is noted so far; changes from now on wake `run`."""
+        self._cancels = [
+            self._store.watch(paths.CONFIG_CHANGES, self._changed),
+            self._store.watch(paths.FEATURES, self._changed),
+            self._store.on_session(self._session),
+        ]
+        await self._load()
+
+    async def run(self) -> None:
+        """Follow what changes, for ever. What the store refuses is tried again."""
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            try:
+                if self._everything:
+                    self._everything = False
+                    await self._load()
+                else:
+                    await self._read_notes()
+                    await self._read_features()
+            except StoreError as error:
+                _log.warning("Configurations cannot be read and may be old for a while: %s", error)
+                self._everything = True
+                self._woken.set()
+                await asyncio.sleep(RETRY_S)
+
+    def close(self) -> None:
+        """Follow no more."""
+        for cancel in self._cancels:
+            cancel()
+
+    async def read_topics(self, names: Iterable[str]) -> None:
+        """The configurations of topics, before their first partition is hosted. Raises StoreError."""
+        for name in names:
+            await self._read(ConfigResource(ConfigType.TOPIC, name))
+
+    def _changed(self, path: str, event: WatchEvent) -> None:
+        self._woken.set()
+
+    def _session(self, event: SessionEvent) -> None:
+        if event is SessionEvent.CONNECTED:
+            self._everything = True
+            self._woken.set()
+
+    async def _load(self) -> None:
+        notes = await self._notes()
+        configs = read_configs(await retried(self._store, lambda: self._store.subtree(paths.CONFIG)))
+        node = await self._get(paths.FEATURES)
+        now_ms = self._now_ms()
+        self._seen = {note: self._seen.get(note, now_ms) for note in notes}
+        self._holder.publish(
+            replace(
+                self._holder.current,
+                configs=MappingProxyType(configs),
+                features=read_features(paths.FEATURES, node),
+            )
+        )
+
+    async def _read_features(self) -> None:
+        features = read_features(paths.FEATURES, await self._get(paths.FEATURES))
+        if features != self._holder.current.features:
+            self._holder.publish(replace(self._holder.current, features=features))
+            _log.info("Finalized features are now %s", features.levels())
+
+    async def _read_notes(self) -> None:
+        notes = await self._notes()
+        for note in notes:
+            if note not in self._seen:
+                node = await self._get(f"{paths.CONFIG_CHANGES}/{note}")
+                if node is not None:
+                    await self._follow(note, node)
+                self._seen[note] = self._now_ms()
+        self._seen = {note: self._seen[note] for note in notes if note in self._seen}
+        await self._purge()
+
+    async def _follow(self, note: str, node: Node) -> None:
+        try:
+            entity = controller_payloads.decode_config_change(note, node.value)
+        except payloads.BadPayload as error:
+            _log.error("A note of a change of configuration is not understood: %s", error)
+            return
+        resource = resource_at(f"{paths.CONFIG}/{entity}")
+        if resource is not None:
+            await self._read(resource)
+
+    async def _read(self, resource: ConfigResource) -> None:
+        node = await self._get(resource.path)
+        values = {} if node is None else payloads.decode_config(resource.path, node.value)
+        image = self._holder.current
+        if dict(image.overrides(resource)) != values:
+            self._holder.publish(image.with_configs({resource: values}))
+
+    async def _purge(self) -> None:
+        before = self._now_ms() - NOTE_LIFE_MS
+        for note, seen_ms in list(self._seen.items()):
+            if seen_ms > before:
+                break  # they stand in the order in which they were seen
+            try:
+                await self._store.delete(f"{paths.CONFIG_CHANGES}/{note}")
+            except NoNode:
+                pass  # another broker was faster
+            except SessionExpired:
+                raise
+            except StoreError as error:
+                _log.info("An old note of a change stays for a while: %s", error)
+                return
+            self._seen.pop(note, None)
+
+    async def _notes(self) -> list[str]:
+        return await retried(self._store, lambda: self._store.children(paths.CONFIG_CHANGES))
+
+    async def _get(self, path: str) -> Node | None:
+        return await retried(self._store, lambda: self._store.get(path))

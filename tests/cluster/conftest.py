@@ -1,0 +1,15 @@
+"""One ZooKeeper for all tests of clusters; each cluster has a chroot of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.zookeeper_process import ZookeeperProcess
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZookeeperProcess]:
+    with ZookeeperProcess() as server:
+        yield server

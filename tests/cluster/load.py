@@ -1,0 +1,132 @@
+"""Idempotent producers with acks=all that go on whatever happens, and what they were promised.
+
+with Load(cluster.bootstrap_servers, "t") as load:
+    ...faults...
+load.check(...)
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+RATE_PAUSE_S = 0.002
+
+
+@dataclass(slots=True)
+class Load:
+    """One producer in a thread: values are numbers, one after the other, to partitions in turn.
+
+    `acknowledged` maps (partition, offset) to the value; `failed` are values that were given up.
+    """
+
+    bootstrap_servers: str
+    topic: str
+    partitions: int = 3
+    acknowledged: dict[tuple[int, int], int] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+    longest_gap_s: float = 0.0
+    sent: int = 0
+    _last: float = 0.0
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Load:
+        self._thread = threading.Thread(target=self._run, name="load")
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        assert self._thread is not None
+        self._thread.join()
+
+    def _run(self) -> None:
+        producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap_servers,
+                "acks": "all",
+                "enable.idempotence": True,
+                "message.timeout.ms": 60_000,
+                "socket.timeout.ms": 5_000,
+                "retry.backoff.ms": 50,
+                "reconnect.backoff.max.ms": 500,
+                "linger.ms": 1,
+                "log_level": 0,
+            }
+        )
+        self._last = time.monotonic()
+        while not self._stop.wait(RATE_PAUSE_S):
+            value = self.sent
+            producer.produce(
+                self.topic,
+                str(value).encode(),
+                partition=value % self.partitions,
+                on_delivery=lambda error, message, value=value: self._told(value, error, message),
+            )
+            self.sent += 1
+            producer.poll(0)
+        producer.flush(60)
+
+    def _told(self, value: int, error: KafkaError | None, message: Message) -> None:
+        now = time.monotonic()
+        if error is not None:
+            self.failed[value] = str(error)
+            return
+        self.longest_gap_s = max(self.longest_gap_s, now - self._last)
+        self._last = now
+        self.acknowledged[message.partition(), message.offset()] = value
+
+    def acks(self) -> int:
+        """How many records are acknowledged so far."""
+        return len(self.acknowledged)
+
+
+def read_all(bootstrap_servers: str, topic: str, partitions: int) -> dict[tuple[int, int], int]:
+    """Everything that a consumer finds, value by (partition, offset)."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": f"reader-{topic}",
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
+        found: dict[tuple[int, int], int] = {}
+        at_end: set[int] = set()
+        deadline = time.monotonic() + 60
+        while len(at_end) < partitions:
+            assert time.monotonic() < deadline, f"the end of {topic} was not reached"
+            for message in consumer.consume(1000, 0.2):
+                if message.error() is None:
+                    at_end.discard(message.partition())
+                    found[message.partition(), message.offset()] = int(message.value())
+                elif message.error().code() == KafkaError._PARTITION_EOF:
+                    at_end.add(message.partition())
+        return found
+    finally:
+        consumer.close()
+
+
+def check(load: Load, bootstrap_servers: str) -> None:
+    """Nothing acknowledged is lost or moved, nothing is there twice."""
+    found = read_all(bootstrap_servers, load.topic, load.partitions)
+    lost = {place: value for place, value in load.acknowledged.items() if found.get(place) != value}
+    assert not lost, f"{len(lost)} of {len(load.acknowledged)} acknowledged records are not there: {lost}"
+    values = list(found.values())
+    twice = (
+        sorted({value for value in values if values.count(value) > 1})
+        if len(values) != len(set(values))
+        else []
+    )
+    assert not twice, f"values that are there twice: {twice}"
+    assert len(load.acknowledged) + len(load.failed) == load.sent
