@@ -171,7 +171,7 @@ class Broker:
                 await coordinator.start()
         upkeep = Upkeep(self._env, self.config, self.logs)
         upkeep.start()
-        upkeep.also("logs that found no room", MISSING_LOGS_EVERY_MS, replicas.make_missing)
+        upkeep.also("logs that found no room", MISSING_LOGS_EVERY_MS, membership.replicas.make_missing)
         if self._mover is not None:
             self._mover.resume()
         self._cleaner.start()
