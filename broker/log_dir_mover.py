@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode
 from protocol.uuids import ZERO_UUID
-from replication.log_dir_moves import Move, Piece
+from replication.log_dir_moves import Move
 from replication.partition import Partition
 from runtime.blocking import BlockingBusy
 from storage import names
@@ -34,7 +34,7 @@ log = logging.getLogger("ottla.moves")
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 THREADS = "num.replica.alter.log.dirs.threads"
 SLICE_SECONDS = 1.0
-APPEND_SECONDS = 0.003
+APPEND_SECONDS, LOAD_SECONDS = 0.003, 0.006  # about what one piece may take, on the loop and on a thread
 PIECE_BYTES_MIN, PIECE_BYTES_MAX = 16 << 10, 1 << 20
 PAUSE_SECONDS = 0.25
 TRIES = 5  # changes-over of a log that is never idle; then it is made to wait for one sync
@@ -55,7 +55,7 @@ class LogDirMover:
         self._replicas, self._cleaner = replicas, cleaner
         self._queue: deque[Move] = deque()
         self._workers = 0
-        self._piece_bytes = PIECE_BYTES_MAX // 4
+        self._piece_bytes = 4 * PIECE_BYTES_MIN
         self._rate_before = self._rate()
         self._free_at = 0.0  # when the bytes copied so far are paid for
         self._follow_cordons(frozenset({"cordoned.log.dirs"}))
@@ -178,6 +178,7 @@ class LogDirMover:
             piece = move.take(self._next_bytes())
             if piece is None:
                 return not await self._change_over(move) and not move.is_over()
+            begun = clock.monotonic()
             try:
                 await self._env.run_blocking(piece.load)
             except OSError as error:
@@ -189,7 +190,9 @@ class LogDirMover:
                 piece.release()
             if move.is_over():
                 break
-            self._adapt(clock.monotonic, move, piece)
+            loaded = clock.monotonic()
+            move.append(piece)
+            self._adapt(loaded - begun, clock.monotonic() - loaded)
             await self._pause(piece.length)
             if move.is_near() and not move.is_over() and await self._change_over(move):
                 return False
@@ -198,14 +201,13 @@ class LogDirMover:
     def _next_bytes(self) -> int:
         return max(1, min(self._piece_bytes, int(min(self._rate(), 1 << 40)) // 2))
 
-    def _adapt(self, monotonic: Callable[[], float], move: Move, piece: Piece) -> None:
-        """Append, and learn how much may be appended at once: it is the batches that cost time."""
-        begun = monotonic()
-        move.append(piece)
-        took = monotonic() - begun
-        if took > APPEND_SECONDS:
+    def _adapt(self, load_seconds: float, append_seconds: float) -> None:
+        """Learn how much may be copied at once: it is the batches that cost time, in threads too, which hold
+        the interpreter.
+        """
+        if append_seconds > APPEND_SECONDS or load_seconds > LOAD_SECONDS:
             self._piece_bytes = max(PIECE_BYTES_MIN, self._piece_bytes // 2)
-        elif took < APPEND_SECONDS / 3:
+        elif append_seconds < APPEND_SECONDS / 3 and load_seconds < LOAD_SECONDS / 3:
             self._piece_bytes = min(PIECE_BYTES_MAX, self._piece_bytes * 2)
 
     async def _pause(self, count: int) -> None:

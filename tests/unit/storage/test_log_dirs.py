@@ -1,11 +1,17 @@
 import errno
+import logging
 
 import pytest
 
 from protocol.uuids import ZERO_UUID, uuid_to_text
-from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory
+from runtime.entropy import SeededRandom
+from runtime.os_files import OsFileSystem
+from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory, StorageFailed
+from storage.log_config import LogConfig
 from storage.log_dirs import LogDir, MetaProperties, read_meta, write_meta
+from storage.log_manager import LogManager
 from tests.simulation.files import SimFileSystem
+from tests.support.logs import CLUSTER, TOPIC_ID, FixedClock, append, batch, open_manager
 
 META = "/logs/meta.properties"
 ID = bytes(range(1, 17))
@@ -111,3 +117,70 @@ def test_a_file_of_a_kafka_with_zookeeper_keeps_its_version():
     assert b"\nbroker.id=3\n" in text
     assert b"\nversion=0\n" in text
     assert read_meta(files, META) == MetaProperties("c", 3, ID)
+
+
+def test_an_error_in_one_log_stops_all_of_its_directory_and_no_other():
+    files = SimFileSystem()
+    manager = open_manager(files, ("/a", "/b"))
+    logs = [manager.get_or_create("t", index, TOPIC_ID) for index in range(4)]
+    for log in logs:
+        append(log, batch(1))
+    assert [log.directory.path for log in logs] == ["/a", "/b", "/a", "/b"]
+    files.fail_next("append", errno.EIO, "/a/t-0/")
+    with pytest.raises(StorageFailed) as failed:
+        append(logs[0], batch(1))
+    assert failed.value.offline
+    for log in logs[::2]:
+        with pytest.raises(StorageFailed, match="is on /a, which is offline"):
+            append(log, batch(1))
+        with pytest.raises(StorageFailed):
+            log.read(0, 100, 1)
+        assert log.end_offset == 1
+    assert [append(log, batch(1)) for log in logs[1::2]] == [1, 1]
+
+
+def test_a_failed_directory_is_given_up_and_its_lock_with_it(tmp_path, caplog):
+    files = OsFileSystem()
+    paths = [str(tmp_path / name) for name in "ab"]
+    manager = open_manager(files, paths)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    append(log, batch(1))
+    assert files.exists(f"{paths[0]}/.lock")
+    caplog.set_level(logging.WARNING)
+    manager.dirs[0].fail(OSError(errno.EIO, "Input/output error"))
+    assert log.closed
+    assert not files.exists(f"{paths[0]}/.lock")
+    assert files.exists(f"{paths[1]}/.lock")
+    lines = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert lines == [
+        f"Stopping serving logs in dir {paths[0]}",
+        "Logs for partitions t-0 are offline and logs for future partitions  are offline due to failure on "
+        f"log directory {paths[0]}",
+    ]
+    manager.close()
+    assert not files.exists(f"{paths[0]}/.kafka_cleanshutdown")
+    assert files.exists(f"{paths[1]}/.kafka_cleanshutdown")
+
+
+def test_without_a_full_load_there_is_no_clean_marker():
+    files = SimFileSystem()
+    open_manager(files).close()
+    assert files.exists("/logs/.kafka_cleanshutdown")
+    manager = LogManager(files, FixedClock(), SeededRandom(b""), ["/logs"], lambda topic: LogConfig())
+    manager.open(CLUSTER, 1)
+    manager.dirs[0].take_clean_marker()  # as loading does first of all
+    manager.close()
+    assert not files.exists("/logs/.kafka_cleanshutdown")
+
+
+def test_a_missing_directory_is_offline_where_others_were_used_before():
+    files = SimFileSystem()
+    open_manager(files, ("/a", "/b")).close()  # a new broker makes them
+    files.remove_tree("/b")
+    manager = open_manager(files, ("/a", "/b"))
+    assert [directory.offline for directory in manager.dirs] == [False, True]
+    assert "it is missing" in str(manager.dirs[1].failure)
+    assert not files.exists("/b")
+    manager.close()
+    files.make_dirs("/b")
+    assert not open_manager(files, ("/a", "/b")).dirs[1].offline

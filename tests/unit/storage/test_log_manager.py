@@ -468,3 +468,21 @@ def test_a_directory_with_kafkas_metadata_is_shared():
     manager.close()
     assert "__cluster_metadata-0" in files.list_dir("/logs")
     assert len(open_manager(files)) == 0
+
+
+def test_what_checkpoints_say_of_logs_that_are_not_here_is_forgotten():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    for _ in range(9):
+        append(log, batch(1))
+    log.delete_records(7)
+    for write in ("write_recovery_points", "write_log_starts", "write_high_watermarks"):
+        getattr(log.directory, write)()
+    manager.delete("t", 0)
+    manager.abandon()  # before the checkpoints were written again
+    manager = open_manager(files)
+    append(manager.get_or_create("t", 0, bytes(15) + b"2"), batch(3))
+    manager.abandon()
+    again = open_manager(files).get("t", 0)
+    assert (again.start_offset, again.end_offset) == (0, 3)
