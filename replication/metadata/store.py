@@ -211,8 +211,9 @@ class MetadataStore(Protocol):
         """
 
     def watch(self, path: str, watcher: Watcher) -> Cancel:
-        """Call `watcher(path, event)` after each change of the node or its list of children, until
-        cancelled.
+        """Call `watcher(path, event)` after each change of the node or its list of children, until cancelled.
+
+        Watch first and read then: what changes after a read that was begun after this call is told.
         """
 
     def on_session(self, listener: Callable[[SessionEvent], None]) -> Cancel:
