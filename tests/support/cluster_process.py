@@ -115,8 +115,14 @@ class ClusterProcess:
         return sorted(found.partitions, key=lambda each: each.partition_index)
 
     def leader(self, topic: str, index: int = 0) -> OttlaProcess:
-        """The broker that leads a partition."""
-        return self.brokers[self.partitions(topic)[index].leader_id]
+        """The broker that leads a partition; waits until one does."""
+        wait_until(lambda: self.leader_id(topic, index) >= 0, f"{topic}-{index} to have a leader")
+        return self.brokers[self.leader_id(topic, index)]
+
+    def leader_id(self, topic: str, index: int = 0) -> int:
+        """The id of the leader, -1 while there is none."""
+        partitions = self.partitions(topic)
+        return partitions[index].leader_id if partitions else -1
 
     def await_full_isr(self, topic: str, timeout_s: float = 30) -> None:
         """Wait until all replicas of all partitions are in sync."""
