@@ -181,8 +181,13 @@ class Controller:
 
         async def delete() -> list[DeletionOutcome]:
             image = self._holder.current
+            found = [
+                image.topics_by_id.get(topic.topic_id) if topic.name is None else image.topics.get(topic.name)
+                for topic in topics
+            ]
             outcomes, deletions = await self._planned(
-                partial(topic_deletion.plan_deletions, image, topics), len(topics)
+                partial(topic_deletion.plan_deletions, image, topics),
+                sum(len(topic.partitions) for topic in found if topic is not None),
             )
             if timeout_ms <= 0:
                 return _timed_out(outcomes)

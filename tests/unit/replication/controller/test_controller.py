@@ -183,6 +183,10 @@ def test_plans_that_take_long_are_made_aside():
         assert [partition.index for partition in broker.holder.current.topics["large"].partitions] == list(
             range(301)
         )
+        await broker.controller.delete_topics([TopicToDelete("small")], timeout_ms=1)
+        assert aside == [1, 1]
+        await broker.controller.delete_topics([TopicToDelete("large")], timeout_ms=1)
+        assert aside == [1, 1, 1]
         await assert_store_and_image_agree(broker)
 
     on_broker(story)
