@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from broker.metadata_dir import CannotStart
 from broker.server import Address, Broker
 from replication.metadata.payloads import BadPayload
+from replication.metadata.registration import RegistrationRefused
 from replication.metadata.store import StoreError
 from runtime.system import Env, run
 from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory, StorageError
@@ -39,6 +40,7 @@ EXPECTED = (
     DirectoryLocked,
     InconsistentDirectory,
     CorruptCheckpoint,
+    RegistrationRefused,
     OSError,
 )
 

@@ -110,6 +110,7 @@ class FetchSession:
 
     __slots__ = (
         "_next_order",
+        "again",
         "created_ms",
         "epoch",
         "follower",
@@ -134,6 +135,7 @@ class FetchSession:
         self.epoch = INITIAL_EPOCH + 1
         self.watches: dict[PartitionKey, Watch] = {}
         self.news: dict[Watch, None] = {}
+        self.again: dict[Watch, None] = {}  # that the next request of a follower is read for, news or not
         self.waiter: Waiter | None = None
         self.key: tuple[bool, int, int] | None = None  # among those that may be evicted
         self._next_order = 0
@@ -179,12 +181,19 @@ class FetchSession:
         if watch is not None:
             watch.unlink()
             self.news.pop(watch, None)
+            self.again.pop(watch, None)
+
+    def take_up_again(self) -> None:
+        """A request has come: what was to be looked at by it counts as news."""
+        if self.again:
+            self.news.update(self.again)
+            self.again = {}
 
     def close(self) -> None:
         """Nothing feeds this session any more; a request that is parked on it is woken and finds it gone."""
         for watch in self.watches.values():
             watch.unlink()
-        self.watches, self.news, self.epoch = {}, {}, FINAL_EPOCH
+        self.watches, self.news, self.again, self.epoch = {}, {}, {}, FINAL_EPOCH
         if self.waiter is not None:
             self.waiter.wake()
 

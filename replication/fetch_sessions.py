@@ -100,6 +100,7 @@ class FetchContext:
         """The request goes on with its session, which is a sign of life of the replica that sent it."""
         if follower is not None and self.session is not None:
             self.session.pulse.beat(follower.now_ms)
+            self.session.take_up_again()
             follower.pulse = self.session.pulse
 
     def respond(self, answer: Answer, now_ms: int) -> tuple[ErrorCode, int, list[Row]]:

@@ -229,4 +229,4 @@ class Leadership:
         not name this partition, since nothing happens to it.
         """
         self.pending, self.maximal = None, frozenset(self._partition.isr)
-        self._partition.tell_watches()
+        self._partition.look_again()

@@ -277,6 +277,15 @@ class Partition:
         for watch in self.watches:
             watch.session.news[watch] = None
 
+    def look_again(self) -> None:
+        """The next request of each follower is to count, even if nothing has happened here until then.
+
+        As news it could be lost: a request that waits is read again, and says nothing new by that.
+        """
+        for watch in self.watches:
+            if watch.session.follower:
+                watch.session.again[watch] = None
+
     # Offsets
 
     def read_limit(self, isolation: int) -> int:

@@ -10,14 +10,9 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.cluster.channel import ChannelLost
 from replication.cluster.controller_client import ControllerClient
+from replication.controller.outcomes import NoBlock
 
 RETRY_S: Final = 0.05
-
-
-class NoBlock(Exception):
-    """The controller gave none in time; the client may ask again."""
-
-    retriable = True
 
 
 class ProducerIdBlocks:

@@ -89,7 +89,7 @@ class ClusterReplicas(ReplicaManager):
         """A broker is alive again: it may join ISRs with its next fetch, even if that brings nothing new."""
         for partition in self:
             if partition.leadership is not None:
-                partition.tell_watches()
+                partition.look_again()
 
     def wanted_partition(self, wanted: Wanted) -> Partition | ErrorCode:
         """As the base, for topics that the image knows."""

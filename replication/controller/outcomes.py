@@ -25,6 +25,10 @@ class Refused(Exception):
         self.message = message
 
 
+class NoBlock(Exception):
+    """The controller gave no block of producer ids in time; whoever wants one may ask again."""
+
+
 @dataclass(slots=True, frozen=True)
 class NewTopic:
     """A topic to create. -1 stands for the broker's default; `assignments` are (partition, broker ids) pairs

@@ -232,7 +232,7 @@ class SimSession:
             async with asyncio.timeout(low + (high - low) * self._chance.random()):
                 return await answered
         except TimeoutError:
-            return False
+            return answered.done() and not answered.cancelled()  # it came in the same moment
 
     def _beat(self) -> None:
         """Three times in a time-out: say that we live, and look whether we were heard."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protocol.errors import ErrorCode
 from replication.fetch import FetchParams, read_all
 from replication.fetch_sessions import FetchSessions
@@ -66,6 +68,14 @@ class Session:
         self.epoch += 1
         return rows
 
+    def park(self):
+        """A request that waits; it was read once."""
+        cluster = self.led.cluster
+        context = self.sessions.open(params(500), self.session_id, self.epoch, (), (), cluster.now_ms)
+        assert not context.read(FollowerFetch(2, cluster.now_ms)).ready
+        self.epoch += 1
+        return context
+
     @property
     def follower(self):
         return self.led.leadership.followers[2]
@@ -117,6 +127,28 @@ def test_a_partition_that_the_session_forgets_ages():
     session.session_id, session.epoch = 0, 0
     led.cluster.now_ms += LAG_MS
     assert session.follower.caught_up_ms == before
+
+
+@pytest.mark.parametrize("waits", ["for the decision about another one", "to be alive"])
+def test_a_follower_that_could_not_join_yet_does_with_a_fetch_that_brings_nothing_new(waits):
+    led = Led(isr=(1,), replicas=(1, 2, 3))
+    led.produce(3)
+    session = Session(led)
+    if waits == "to be alive":
+        led.cluster.dead = [2]
+    else:
+        led.fetch(3, 3)
+    session.fetch(wanted("t", 0, 3))
+    assert [change.isr for change in led.cluster.proposals] == ([] if led.cluster.dead else [(1, 3)])
+    parked = session.park()
+    if led.cluster.dead:
+        led.cluster.dead = []
+        led.partition.look_again()
+    else:
+        led.decide()
+    assert parked.read().rows == []  # its time is over, and says nothing new
+    assert session.fetch() == []
+    assert led.cluster.proposals[-1].isr[-1] == 2
 
 
 def test_under_a_newer_epoch_the_high_watermark_is_told_again():

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from broker.producer_ids import ProducerIds
 from protocol import messages as m
+from replication.controller.outcomes import NoBlock
 from tests.support.handler_broker import HandlerBroker
 
 
@@ -24,6 +26,14 @@ def test_a_fresh_id_at_every_version(broker: HandlerBroker, version: int) -> Non
     second = init(broker, version)
     assert (first[0], first[2], second[0], second[2]) == (0, 0, 0, 0)
     assert 0 <= first[1] < second[1]
+
+
+def test_without_a_controller_that_gives_ids_the_client_is_to_ask_again(broker: HandlerBroker) -> None:
+    async def nothing() -> tuple[int, int]:
+        raise NoBlock("the controller is gone")
+
+    broker.ctx.producer_ids = ProducerIds(nothing)
+    assert init(broker) == (14, -1, -1)
 
 
 def test_no_id_comes_again_after_a_restart(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from protocol.errors import ErrorCode
 from replication.cluster import producer_id_blocks
 from replication.cluster.channel import ChannelLost
 from replication.cluster.controller_client import ControllerClient
-from replication.cluster.producer_id_blocks import NoBlock, ProducerIdBlocks
+from replication.cluster.producer_id_blocks import ProducerIdBlocks
+from replication.controller.outcomes import NoBlock
 from tests.unit.replication.cluster.asking import Asked
 
 R = m.AllocateProducerIdsResponse
