@@ -68,9 +68,10 @@ class LogDirMover:
 
     def _follow_cordons(self, changed: frozenset[str]) -> None:
         if "cordoned.log.dirs" in changed:
-            paths = self._config.names("cordoned.log.dirs")
+            named = self._config.names("cordoned.log.dirs")
+            paths = [self._env.files.absolute(path) for path in named]
             for directory in self._logs.dirs:
-                directory.cordoned = directory.path in paths or "*" in paths
+                directory.cordoned = directory.path in paths or "*" in named
 
     # --- requests -------------------------------------------------------------------------------------------
 

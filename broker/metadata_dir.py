@@ -23,6 +23,7 @@ class MetadataDir:
     def __init__(self, files: FileSystem, path: str, log_dirs: Sequence[LogDir], file_name: str) -> None:
         self._files, self._file_name = files, file_name
         self._log_dirs = log_dirs
+        path = files.absolute(path)
         known = next((directory for directory in log_dirs if directory.path == path), None)
         self.is_apart = known is None
         self.directory = known or LogDir(files, path)

@@ -148,6 +148,9 @@ class FileSystem(Protocol):
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None: ...
 
+    def absolute(self, path: str) -> str:
+        """The path from the root on, without a slash at its end; names that lead nowhere are kept."""
+
     def disk_usage(self, path: str) -> tuple[int, int]:
         """Total and usable bytes of the volume that holds the path."""
 

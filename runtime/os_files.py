@@ -253,6 +253,9 @@ class OsFileSystem:
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
         os.utime(path, ns=(mtime_ms * 1_000_000, mtime_ms * 1_000_000))
 
+    def absolute(self, path: str) -> str:
+        return os.path.join(os.getcwd(), path.rstrip("/") or "/")
+
     def disk_usage(self, path: str) -> tuple[int, int]:
         usage = shutil.disk_usage(path)
         return usage.total, usage.free

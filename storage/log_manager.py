@@ -57,7 +57,7 @@ class LogManager:
         self.clock = clock
         self.random = random
         self._config_of = config_of
-        self.dirs = [LogDir(files, path.rstrip("/") or "/") for path in paths]
+        self.dirs = [LogDir(files, files.absolute(path)) for path in paths]
         self._logs: dict[tuple[str, int], PartitionLog] = {}
         self.futures = FutureLogs(self)
         self.placement = Placement(self.dirs)

@@ -272,3 +272,11 @@ def test_more_than_was_preallocated_may_be_written(disk):
     assert (handle.size(), files.read_bytes(f"{home}/a")) == (2, b"ab")
     handle.append([b"!"])
     assert files.read_bytes(f"{home}/a") == b"ab!"
+
+
+def test_absolute_paths(disk):
+    files, home = disk
+    assert files.absolute(home) == files.absolute(f"{home}/") == home
+    assert files.absolute("/") == "/"
+    assert files.absolute("a/../b").startswith("/")
+    assert files.absolute("a/../b").endswith("/a/../b")

@@ -369,6 +369,9 @@ class SimFileSystem:
         self.meet("set_mtime_ms", path)
         self._file(path).mtime_ms = mtime_ms
 
+    def absolute(self, path: str) -> str:
+        return posixpath.join("/", path.rstrip("/") or "/")
+
     def disk_usage(self, path: str) -> tuple[int, int]:
         self.meet("disk_usage", path)
         return self.capacity_bytes, max(0, self.capacity_bytes - self.used_bytes())
