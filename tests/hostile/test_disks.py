@@ -127,8 +127,10 @@ def test_a_kill_at_any_moment_of_a_move_loses_nothing(
         assert "Traceback" not in broker.output()
 
 
-def test_moves_to_and_fro_under_load(tmp_path: Path) -> None:
-    with running(tmp_path, log_segment_bytes=str(MIB)) as broker:
+@pytest.mark.parametrize("synced_after", [1 << 40, 1], ids=["unsynced", "synced"])
+def test_moves_to_and_fro_under_load(tmp_path: Path, synced_after: int) -> None:
+    more = {"log_flush_interval_messages": str(synced_after)}
+    with running(tmp_path, log_segment_bytes=str(MIB), **more) as broker:
         enough = threading.Event()
         with WireClient(broker.bootstrap_servers) as wire:
             alter(wire, tmp_path / "data", TOPIC, 0)
