@@ -55,6 +55,7 @@ class Registration:
         self._describe = describe
         self._path = paths.broker(broker_id)
         self._own_session = NO_SESSION
+        self._renewing = asyncio.Lock()
         self.epoch = NOT_REGISTERED
 
     async def register(self) -> int:
@@ -72,13 +73,22 @@ class Registration:
             ) from None
 
     async def renew(self) -> int:
-        """Open the store again after its session has expired, register, and return the new epoch."""
+        """Open the store again after its session has expired, register, and return the new epoch. Who asks
+        while that goes on gets the same one.
+        """
+        async with self._renewing:
+            if self.epoch == NOT_REGISTERED or self._own_session != self._store.session_id:
+                await self._renew()
+            return self.epoch
+
+    async def _renew(self) -> None:
         self.epoch = NOT_REGISTERED
         pause_s = PAUSE_FIRST_S
         while True:
             try:
                 await self._store.open()
-                return await self._claim()
+                await self._claim()
+                return
             except StoreError as error:
                 log.warning("Broker %d is not registered yet: %s", self._broker_id, error)
             await asyncio.sleep(pause_s)

@@ -137,6 +137,19 @@ def test_after_an_expiry_the_broker_registers_anew_and_does_not_give_up():
     run(story)
 
 
+def test_who_renews_at_the_same_time_gets_the_same_epoch():
+    async def story(store):
+        own = Registration(store, 1, payload)
+        before = await own.register()
+        store.expire()
+        epochs = await asyncio.gather(own.renew(), own.renew(), own.renew())
+        assert len(set(epochs)) == 1
+        assert own.epoch == epochs[0] > before
+        assert await own.renew() == own.epoch
+
+    run(story, stores=1)
+
+
 def test_a_node_of_an_own_earlier_session_is_removed():
     class Slow(MemoryStore):
         """Its server says that the session is over before it removes what belonged to it."""
