@@ -12,12 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from broker.config.broker_config import BrokerConfig
-from broker.config.values import ConfigError
 from replication.metadata.sqlite_store import FILE_NAME, SqliteStore
 
 if TYPE_CHECKING:
     from replication.metadata.store import MetadataStore
-    from replication.metadata.zookeeper_settings import ZookeeperSettings
     from runtime.system import Env
 
 
@@ -29,6 +27,8 @@ def is_member(config: BrokerConfig) -> bool:
 def open_store(config: BrokerConfig, env: Env) -> MetadataStore:
     """The store, which begins its session with `await store.open()`. Raises ConfigError."""
     if config.text("zookeeper.connect").strip():
+        from broker.config.zookeeper import zookeeper_settings
+
         settings = zookeeper_settings(config)
         zookeeper = import_module("replication.metadata.zookeeper_store")
         store: MetadataStore = zookeeper.ZookeeperStore(env.loop, env.clock, settings)
@@ -41,27 +41,3 @@ def open_store(config: BrokerConfig, env: Env) -> MetadataStore:
         store = shared.SharedSqliteStore(env.loop, env.files, os.path.abspath(path), owner, timeout_ms)
         return store
     return SqliteStore(f"{config.metadata_dir}/{FILE_NAME}", env.run_blocking)
-
-
-def zookeeper_settings(config: BrokerConfig) -> ZookeeperSettings:
-    """What the keys of ZooKeeper say together. Raises ConfigError."""
-    from replication.metadata.zookeeper_settings import ZookeeperSettings, split_connect
-
-    session_timeout_ms = config.integer("zookeeper.session.timeout.ms")
-    try:
-        hosts, chroot = split_connect(config.text("zookeeper.connect"))
-        return ZookeeperSettings(
-            hosts=hosts,
-            chroot=chroot,
-            session_timeout_ms=session_timeout_ms,
-            connection_timeout_ms=(
-                config.optional_integer("zookeeper.connection.timeout.ms") or session_timeout_ms
-            ),
-            max_in_flight=config.integer("zookeeper.max.in.flight.requests"),
-            digest=config.text("ottla.zookeeper.digest") or None,
-            secure=config.flag("zookeeper.set.acl"),
-        )
-    except ValueError as error:
-        raise ConfigError(
-            f"{error} (zookeeper.connect, zookeeper.set.acl, ottla.zookeeper.digest)"
-        ) from error

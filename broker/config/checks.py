@@ -39,6 +39,10 @@ def check_cross_key_rules(config: BrokerConfig) -> list[str]:
     problems += broken_orders(config)
     try:
         per_ip_limits(config)
+        if config.text("zookeeper.connect").strip():
+            from broker.config.zookeeper import zookeeper_settings
+
+            zookeeper_settings(config)
     except ConfigError as error:
         problems.append(str(error))
     return problems

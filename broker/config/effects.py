@@ -65,7 +65,8 @@ EFFECTIVE: Final = words(
     share.coordinator.state.topic.segment.bytes share.coordinator.write.timeout.ms socket.listen.backlog.size
     socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes
     unclean.leader.election.enable zookeeper.connect zookeeper.connection.timeout.ms
-    zookeeper.max.in.flight.requests zookeeper.session.timeout.ms
+    zookeeper.max.in.flight.requests zookeeper.session.timeout.ms zookeeper.set.acl
+    ottla.cluster.file ottla.cluster.session.timeout.ms ottla.zookeeper.digest
     """
 )
 
@@ -76,8 +77,7 @@ _PROTECTING: Final = words(
     delegation.token.master.key delegation.token.secret.key follower.replication.throttled.rate
     leader.replication.throttled.rate max.connection.creation.rate principal.builder.class
     quota.consumer.default quota.producer.default
-    security.inter.broker.protocol security.providers super.users zookeeper.set.acl
-    zookeeper.ssl.client.enable
+    security.inter.broker.protocol security.providers super.users zookeeper.ssl.client.enable
     """
 )
 _PROTECTING_PREFIXES: Final = ("ssl.", "sasl.", "authorizer.")

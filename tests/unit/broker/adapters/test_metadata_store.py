@@ -7,14 +7,10 @@ import os
 import subprocess
 import sys
 
-import pytest
-
-from broker.adapters.metadata_store import is_member, open_store, zookeeper_settings
+from broker.adapters.metadata_store import is_member, open_store
 from broker.config.broker_config import BrokerConfig
-from broker.config.values import ConfigError
 from replication.metadata.shared_sqlite_store import SharedSqliteStore
 from replication.metadata.sqlite_store import SqliteStore
-from replication.metadata.zookeeper_settings import ZookeeperSettings
 from replication.metadata.zookeeper_store import ZookeeperStore
 from runtime.system import production_env
 
@@ -53,34 +49,6 @@ def test_zookeeper_goes_before_a_file():
     assert isinstance(store, ZookeeperStore)
     assert store.session_timeout_ms == 18_000
     assert member
-
-
-def test_settings_of_zookeeper_are_those_of_kafkas_keys():
-    plain = zookeeper_settings(BrokerConfig({"zookeeper.connect": "a,b:2/c"}))
-    assert plain == ZookeeperSettings("a,b:2", "/c", 18_000, 18_000, 10)
-    given = {
-        "zookeeper.connect": "a",
-        "zookeeper.session.timeout.ms": "2000",
-        "zookeeper.max.in.flight.requests": "3",
-        "ottla.zookeeper.digest": "u:p",
-        "zookeeper.set.acl": "true",
-    }
-    assert zookeeper_settings(BrokerConfig(given)) == ZookeeperSettings("a", "", 2000, 2000, 3, "u:p", True)
-    timeout = {"zookeeper.connection.timeout.ms": "500"}
-    assert zookeeper_settings(BrokerConfig(given | timeout)).connection_timeout_ms == 500
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"zookeeper.connect": "h:port"},
-        {"zookeeper.connect": "h", "zookeeper.set.acl": "true"},
-        {"zookeeper.connect": "h", "ottla.zookeeper.digest": "nobody"},
-    ],
-)
-def test_what_cannot_be_is_refused_with_the_keys_named(given):
-    with pytest.raises(ConfigError, match=r"zookeeper\.connect"):
-        zookeeper_settings(BrokerConfig(given))
 
 
 def test_a_broker_that_is_alone_imports_nothing_of_clusters():
