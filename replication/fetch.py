@@ -219,6 +219,7 @@ def read_row(wanted: Wanted, partition: Partition, params: FetchParams, budget: 
     limit = budget.limit(wanted.max_bytes)
     free = budget.first_is_free
     if params.throttle is not None and params.throttle(partition, params.replica_id):
+        row.cut_off = offset < upto  # what waits for the quota stays news
         return _with_offsets(row, partition, high_watermark, stable)
     if offset < upto and limit <= 0 and not free:
         if offset < log.start_offset:

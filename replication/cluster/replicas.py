@@ -167,6 +167,18 @@ class ClusterReplicas(ReplicaManager):
                 return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NONE
 
+    def make_missing(self) -> int:
+        """A replica without a log is offline for the controller until this broker comes again."""
+        self._unmade.clear()
+        return 0
+
+    def directory_failed(self) -> None:
+        """As the base; and nothing is copied any more to what lay there."""
+        for partition in self:
+            if partition.offline:
+                self.fetching.forget(partition)
+        super().directory_failed()
+
     def fence(self, fenced: bool) -> None:
         """Refuse acks 0 and 1 from now on, or accept them again (self_fence)."""
         self._fenced = fenced

@@ -56,10 +56,11 @@ class Session:
         self.sessions = FetchSessions(lambda _: led.partition, SeededRandom(b"s"))
         self.session_id, self.epoch = 0, 0
 
-    def fetch(self, *entries, after_ms=0):
+    def fetch(self, *entries, after_ms=0, throttle=None):
         cluster = self.led.cluster
         cluster.now_ms += after_ms
-        context = self.sessions.open(params(), self.session_id, self.epoch, entries, (), cluster.now_ms)
+        asked = FetchParams(12, 0, 1, 1 << 20, replica_id=2, throttle=throttle)
+        context = self.sessions.open(asked, self.session_id, self.epoch, entries, (), cluster.now_ms)
         follower = FollowerFetch(2, cluster.now_ms)
         answer = context.read(follower)
         follower.settle()
@@ -161,3 +162,15 @@ def test_under_a_newer_epoch_the_high_watermark_is_told_again():
     led.lead(epoch=1, version=1, isr=(1,), replicas=(1, 2))
     [row] = session.fetch(wanted("t", 0, 3, leader_epoch=1))
     assert row.high_watermark == 3
+
+
+def test_what_the_quota_holds_back_is_told_when_it_may_be():
+    led = Led(isr=(1,), replicas=(1, 2))
+    session = Session(led)
+    session.fetch(wanted("t", 0, 0))
+    session.fetch()
+    led.produce(3)
+    rows = session.fetch(throttle=lambda partition, replica_id: (partition, replica_id) == (led.partition, 2))
+    assert [row.length for row in rows] in ([], [0])
+    [row] = session.fetch()
+    assert row.length > 0

@@ -105,3 +105,20 @@ def test_a_stale_leader_and_isr_does_not_stop_the_copying():
     request = stage.request(stage[2], epoch=5, version=0)
     run(stage[2].leader_and_isr.handle(request))
     assert len(stage[2].copying.fetchers[1]) == 1
+
+
+def test_a_log_that_found_no_room_gets_no_role_by_itself():
+    stage = Stage(1)
+    stage[1].files.fail_next("append", 28, "partition.metadata")
+    stage.lead(1, is_new=True)
+    assert stage[1].replicas.make_missing() == 0
+    assert stage[1].replicas.get(TOPIC, 0) is None
+    assert stage[1].replicas.find(TOPIC, 0) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_nothing_is_copied_to_a_directory_that_failed():
+    stage = Stage(2)
+    stage.lead(1, is_new=True)
+    stage[2].log.directory.fail(OSError(5, "gone"))
+    stage[2].replicas.directory_failed()
+    assert stage[2].fetch() == []
