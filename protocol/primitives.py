@@ -86,9 +86,9 @@ def many_elements(path: str, count: int) -> ManyElements:
     return ManyElements(f"{path} of {count} elements exceeds the rest of the message or the cap on elements")
 
 
-def long_fields(path: str, size: int) -> ManyElements:
+def long_fields(path: str, size: int) -> MalformedMessage:
     """The failure for more bytes in strings and byte fields than a message may hold."""
-    return ManyElements(f"{path} of {size} bytes exceeds the cap on strings and bytes of a message")
+    return MalformedMessage(f"{path} of {size} bytes exceeds the cap on strings and bytes of a message")
 
 
 def many_tags(path: str, count: int) -> MalformedMessage:

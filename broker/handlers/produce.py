@@ -28,10 +28,11 @@ from broker.handlers.produce_request import (
     taken,
 )
 from broker.handlers.produce_shapes import FLEXIBLE_FROM, TAGS, ProduceShape
+from broker.net.frame_size import GENERAL_BYTES_MAX
 from broker.net.hub import log
 from protocol import messages as m
 from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode, ManyElements
+from protocol.errors import ErrorCode, MalformedMessage, ManyElements
 from protocol.headers import RequestHeader
 from protocol.primitives import uvarint
 from protocol.records.check import takes_long
@@ -75,10 +76,15 @@ class ProduceHandler:
     ) -> bool:
         """See `HotHandler`."""
         version = header.api_version
+        few = FEW_ELEMENTS if end - body <= GENERAL_BYTES_MAX else None  # of a larger body there is no copy
         try:
-            request, _ = m.ProduceRequest.decode(version, buf, body, end, FEW_ELEMENTS)
+            request, _ = m.ProduceRequest.decode(version, buf, body, end, few)
         except ManyElements:
+            if few is None:
+                raise
             return self._serve_big(connection, header, bytearray(memoryview(buf)[body:end]))
+        except MalformedMessage:  # or names longer than any topic's, which count for many elements each
+            request, _ = m.ProduceRequest.decode(version, buf, body, end)
         state = self.state(connection, header, request)
         slow = False
         for topic in request.topic_data:

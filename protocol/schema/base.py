@@ -84,7 +84,7 @@ class Message(Struct):
 
         Nothing at or after `end` is read. `records` fields are views of `buf`, everything else is copied.
         Raises MalformedMessage, or UnsupportedVersion for a version that the message does not have;
-        ManyElements (a MalformedMessage) beyond `max_elements`, where that is given, or the cap.
+        ManyElements (a MalformedMessage) for arrays beyond `max_elements`, where that is given, or the cap.
         """
         decoder = cls._decoders.get(version)
         if decoder is None:

@@ -243,3 +243,12 @@ def test_the_number_of_elements_decides(net):
     net.run(until(lambda: many.connection.waiting is None))
     [(_, data)] = many.answers()
     assert {p.error_code for p in decode(ApiKey.PRODUCE, 9, data).responses[0].partition_responses} == {3}
+
+
+def test_names_longer_than_topics_may_have_count_for_more(net):
+    client = net.connect()
+    topics = [m.ProduceRequest.TopicProduceData(name="x" * 32_000 + str(i)) for i in range(20)]
+    client.send(frame(m.ProduceRequest(acks=1, topic_data=topics), 9, 1))
+    net.end_turn()
+    [(_, data)] = client.answers()
+    assert len(decode(ApiKey.PRODUCE, 9, data).responses) == 20
