@@ -160,7 +160,9 @@ class MetadataStore(Protocol):
 
     @property
     def session_timeout_ms(self) -> int:
-        """After so long without contact the session ends and others see its ephemeral nodes vanish."""
+        """After so long without contact the session ends and others see its ephemeral nodes vanish. It is
+        what was asked for: a ZooKeeper makes it 20 of its ticks at most.
+        """
 
     async def open(self) -> None:
         """Start a session. Raises ConnectionLost where the store is not reached in time, StoreFailed."""
