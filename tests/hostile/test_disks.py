@@ -61,6 +61,20 @@ def one_in_each(broker: OttlaProcess, wire: WireClient) -> None:
         wire.produce_values(TOPIC, b"x" * 1000, b"y" * 1000, partition=index)
 
 
+def new_producer_id(wire: WireClient) -> int:
+    """Asked again while the broker has no block of ids yet."""
+    found: list[int] = []
+
+    def given() -> bool:
+        answer = wire.send(m.InitProducerIdRequest(transactional_id=None), 4)
+        found.append(answer.producer_id)
+        return bool(answer.error_code == 0)
+
+    wait_until(given, "a producer id")
+    assert found[-1] >= 0
+    return found[-1]
+
+
 def subdirectories(broker: OttlaProcess, suffix: str) -> list[Path]:
     found = [path for name in NAMES for path in (broker.directory / name).glob(f"{TOPIC}-0*")]
     return [path for path in found if path.name.endswith(suffix)]
@@ -109,7 +123,7 @@ def test_a_kill_at_any_moment_of_a_move_loses_nothing(
             for _ in range(60):
                 wire.produce_values(TOPIC, b"x" * 100_000)
             producer = Producer(broker.bootstrap_servers, TOPIC, 0, codec=0)
-            producer.producer_id = wire.send(m.InitProducerIdRequest(), 4).producer_id
+            producer.producer_id = new_producer_id(wire)
             [writing] = run_all([producer], enough)
             wait_until(lambda: len(producer.acknowledged) > 20, "the producer")
             assert alter(wire, tmp_path / "b", TOPIC, 0) == [0]
@@ -139,7 +153,7 @@ def test_moves_to_and_fro_under_load(tmp_path: Path, synced_after: int) -> None:
             alter(wire, tmp_path / "data", TOPIC, 0)
             wire.create_topic(TOPIC)
             producer = Producer(broker.bootstrap_servers, TOPIC, 0, codec=0)
-            producer.producer_id = wire.send(m.InitProducerIdRequest(), 4).producer_id
+            producer.producer_id = new_producer_id(wire)
             [writing] = run_all([producer], enough)
             for name in ("b", "c", "data", "c"):
                 begun = len(producer.acknowledged)
