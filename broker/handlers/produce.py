@@ -76,15 +76,15 @@ class ProduceHandler:
     ) -> bool:
         """See `HotHandler`."""
         version = header.api_version
-        few = FEW_ELEMENTS if end - body <= GENERAL_BYTES_MAX else None  # of a larger body there is no copy
-        try:
-            request, _ = m.ProduceRequest.decode(version, buf, body, end, few)
-        except ManyElements:
-            if few is None:
-                raise
-            return self._serve_big(connection, header, bytearray(memoryview(buf)[body:end]))
-        except MalformedMessage:  # or names longer than any topic's, which count for many elements each
+        if end - body > GENERAL_BYTES_MAX:  # there is no copy of so large a body
             request, _ = m.ProduceRequest.decode(version, buf, body, end)
+        else:
+            try:
+                request, _ = m.ProduceRequest.decode(version, buf, body, end, FEW_ELEMENTS)
+            except ManyElements:
+                return self._serve_big(connection, header, bytearray(memoryview(buf)[body:end]))
+            except MalformedMessage:  # or names longer than any topic's, which count for many elements each
+                request, _ = m.ProduceRequest.decode(version, buf, body, end)
         state = self.state(connection, header, request)
         slow = False
         for topic in request.topic_data:
