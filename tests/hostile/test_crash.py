@@ -31,7 +31,9 @@ def producers(victim: Victim) -> list[Producer]:
             for partition in range(PARTITIONS):
                 made.append(Producer(victim.address, name, partition, codec=len(made) % 5))
                 if idempotent:
-                    made[-1].producer_id = wire.send(m.InitProducerIdRequest(transactional_id=None), 4).producer_id
+                    made[-1].producer_id = wire.send(
+                        m.InitProducerIdRequest(transactional_id=None), 4
+                    ).producer_id
     return made
 
 
