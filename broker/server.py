@@ -46,6 +46,7 @@ from protocol.api_keys import ApiKey
 from protocol.uuids import uuid_to_text
 from replication.delayed_produce import ProducePurgatory
 from replication.fetch_sessions import FetchSessions
+from replication.metadata.broker_ids import next_broker_id
 from replication.metadata.cluster_id import ensure_cluster_id
 from replication.metadata.features import GROUP_VERSION, SHARE_VERSION
 from replication.metadata.image import EndpointImage, ImageHolder
@@ -152,10 +153,13 @@ class Broker:
             path = self.config.metadata_dir
             self._metadata_dir = MetadataDir(self._env.files, path, self.logs.dirs, FILE_NAME)
             self._metadata_dir.open()
-        self._adopt_node_id()
+        node_id = self._remembered_node_id()
         endpoints = await self._bind()
         store = self._store = self._make_store(self._loaded, self._env)
         await store.open()
+        if node_id is None and self.config.configured_node_id is None and is_member(self.config):
+            node_id = await next_broker_id(store, self.config.integer("reserved.broker.max.id"))
+        self.config.settle_node_id(node_id)
         meta = next((d.meta for d in self.logs.dirs if d.meta is not None and d.meta.cluster_id), None)
         proposed = meta.cluster_id if meta is not None else uuid_to_text(self._env.random.uuid())
         cluster_id = await ensure_cluster_id(store, proposed)
@@ -191,15 +195,15 @@ class Broker:
         finally:
             await workers.aclose()
 
-    def _adopt_node_id(self) -> None:
-        """A broker without a configured id keeps the one its data directory remembers."""
+    def _remembered_node_id(self) -> int | None:
+        """What the data directories remember: a broker without a configured id keeps it."""
         remembered: int | None = None
         for directory in self.logs.dirs:
             if not directory.offline:
                 directory.meta = read_meta(self._env.files, directory.path_of(names.META_PROPERTIES))
                 if directory.meta is not None and remembered is None:
                     remembered = directory.meta.node_id
-        self.config.settle_node_id(remembered)
+        return remembered
 
     async def _bind(self) -> dict[str, EndpointImage]:
         """Bind all listeners; the endpoints that clients are told, with the ports that were really taken."""

@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from tests.support.cluster_process import ClusterProcess
+from tests.support.ottla_process import OttlaProcess
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 from tests.support.zookeeper_process import ZookeeperProcess
@@ -188,3 +189,13 @@ def test_producer_ids_come_from_the_controller_and_never_twice(cluster: ClusterP
                 ids.append(answer.producer_id)
     assert len(set(ids)) == len(ids)
     assert len({each // 1000 for each in ids}) == len(cluster.brokers)
+
+
+def test_brokers_without_an_id_get_one_each_and_keep_it(zookeeper: ZookeeperProcess) -> None:
+    """From 1001 on: below lie those that people give (reserved.broker.max.id)."""
+    with ClusterProcess(zookeeper.address, {"broker.id": "-1"}, count=2) as cluster:
+        first = sorted(broker.node_id for broker in cluster.metadata().brokers)
+        assert first == [1001, 1002]
+        cluster.all(OttlaProcess.stop)
+        cluster.start()
+        assert sorted(broker.node_id for broker in cluster.metadata().brokers) == first
