@@ -17,6 +17,7 @@ EFFECTIVE: Final = words(
     controlled.shutdown.retry.backoff.ms controller.socket.timeout.ms
     compression.gzip.level compression.lz4.level compression.type compression.zstd.level
     connections.max.idle.ms cordoned.log.dirs default.replication.factor delete.topic.enable fetch.max.bytes
+    follower.replication.throttled.rate
     group.consumer.assignment.interval.ms group.consumer.assignors group.consumer.heartbeat.interval.ms
     group.consumer.max.assignment.interval.ms group.consumer.max.heartbeat.interval.ms
     group.consumer.max.session.timeout.ms group.consumer.max.size group.consumer.migration.policy
@@ -33,6 +34,7 @@ EFFECTIVE: Final = words(
     group.share.min.heartbeat.interval.ms group.share.min.partition.max.record.locks
     group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms
     group.share.partition.max.record.locks group.share.record.lock.duration.ms group.share.session.timeout.ms
+    leader.replication.throttled.rate
     inter.broker.listener.name leader.imbalance.check.interval.seconds leader.imbalance.per.broker.percentage
     listener.security.protocol.map listeners log.cleaner.backoff.ms
     log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms log.cleaner.enable
@@ -74,8 +76,8 @@ _PROTECTING: Final = words(
     """
     allow.everyone.if.no.acl.found alter.config.policy.class.name authorizer.class.name
     client.quota.callback.class connections.max.reauth.ms create.topic.policy.class.name
-    delegation.token.master.key delegation.token.secret.key follower.replication.throttled.rate
-    leader.replication.throttled.rate max.connection.creation.rate principal.builder.class
+    delegation.token.master.key delegation.token.secret.key
+    max.connection.creation.rate principal.builder.class
     quota.consumer.default quota.producer.default
     security.inter.broker.protocol security.providers super.users zookeeper.ssl.client.enable
     """

@@ -1,7 +1,7 @@
 """`ottla reassign-partitions`: move partitions to other brokers, as Kafka's ReassignPartitionsCommand does.
 
-Replicas are not moved between the directories of one broker: what a file says of log directories is read and
-not acted upon, as `any` is.
+Replicas go to the directories that a file names, once they are on their brokers: what it prints for a way
+back names those that they are in.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from ottla.cli import reassignment_throttles
+from ottla.cli import reassignment_log_dirs, reassignment_throttles
 from ottla.cli.options import bootstrap_option, command_config_option, connect, read_properties
 from ottla.cli.reassignment_cluster import ReassignmentCluster
 from ottla.cli.reassignment_file import (
@@ -22,6 +22,7 @@ from ottla.cli.reassignment_file import (
     failed,
     names,
     read_brokers,
+    read_log_dirs,
     read_targets,
     read_topics,
     written,
@@ -30,6 +31,7 @@ from ottla.client import ClientError
 from ottla.version import __version__
 from replication.controller.placement import PlacementImpossible, place_replicas
 
+DEFAULT_TIMEOUT_MS = 10_000
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 REQUIRED = {
     "generate": ("topics-to-move-json-file", "broker-list"),
@@ -111,6 +113,12 @@ def file_of(options: dict[str, object], name: str = "reassignment-json-file") ->
     return path
 
 
+def timeout_of(options: dict[str, object]) -> int:
+    timeout_ms = options.get("timeout", DEFAULT_TIMEOUT_MS)
+    assert isinstance(timeout_ms, int)
+    return timeout_ms
+
+
 def generate(cluster: ReassignmentCluster, options: dict[str, object]) -> None:
     """Print where the topics' partitions are and where they could be."""
     brokers = read_brokers(str(options["broker-list"]))
@@ -133,6 +141,7 @@ def generate(cluster: ReassignmentCluster, options: dict[str, object]) -> None:
 def execute(cluster: ReassignmentCluster, options: dict[str, object]) -> None:
     """Begin to move partitions."""
     targets = checked(read_targets(file_of(options)))
+    directories = read_log_dirs(file_of(options))
     under_way = cluster.under_way(None)
     if under_way and "additional" not in options:
         raise Refused(EXISTING)
@@ -147,10 +156,15 @@ def execute(cluster: ReassignmentCluster, options: dict[str, object]) -> None:
         click.echo(VERIFY_LATER)
     if isinstance(throttle, int):
         reassignment_throttles.put(cluster, under_way, targets, current, throttle)
+    within = options.get("replica-alter-log-dirs-throttle")
+    if isinstance(within, int):
+        reassignment_throttles.put_log_dirs(cluster, [broker for _, broker in directories], within)
     errors = cluster.alter(dict(targets))
     if errors:
         raise Refused(f"Error reassigning partition(s):\n{told(errors)}")
     click.echo(f"Successfully started partition reassignment{plural(targets)} for {names(sorted(targets))}")
+    if directories:
+        reassignment_log_dirs.begin(cluster, directories, timeout_of(options))
 
 
 def verify(cluster: ReassignmentCluster, options: dict[str, object]) -> None:
@@ -171,8 +185,9 @@ def verify(cluster: ReassignmentCluster, options: dict[str, object]) -> None:
                 f"There is no active reassignment of partition {name}, but replica set is "
                 f"{','.join(map(str, replicas))} rather than {','.join(map(str, wanted))}."
             )
-    click.echo()
-    if not under_way and "preserve-throttles" not in options:
+    lines, moving = reassignment_log_dirs.states(cluster, read_log_dirs(file_of(options)))
+    click.echo("\n".join(lines))
+    if not under_way and not moving and "preserve-throttles" not in options:
         reassignment_throttles.clear(cluster, targets)
 
 
@@ -187,7 +202,11 @@ def cancel(cluster: ReassignmentCluster, options: dict[str, object]) -> None:
         click.echo(f"Successfully cancelled partition reassignment{plural(moving)} for: {names(moving)}")
     else:
         click.echo("None of the specified partition reassignments are active.")
-    click.echo("None of the specified partition moves are active.", nl=False)
+    back = reassignment_log_dirs.active(cluster, read_log_dirs(file_of(options)))
+    if back:
+        reassignment_log_dirs.begin(cluster, back, timeout_of(options))
+    else:
+        click.echo("None of the specified partition moves are active.", nl=False)
     if "preserve-throttles" not in options:
         reassignment_throttles.clear(cluster, targets)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ottla.cli.controller_calls import ask_controller
-from ottla.cli.reassignment_file import Partition, Targets, failed
+from ottla.cli.reassignment_file import Partition, Replica, Targets, failed
 from ottla.client import ClientError, KafkaClient, check
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -68,15 +68,19 @@ class ReassignmentCluster:
                     return tuple(row.replica_nodes)
         return ()
 
-    def log_dirs(self, replicas: Targets) -> dict[tuple[Partition, int], str]:
+    def log_dirs(self, replicas: Targets) -> dict[Replica, str]:
         """The directory of each replica, as far as the brokers tell."""
-        found: dict[tuple[Partition, int], str] = {}
-        for broker in dict.fromkeys(broker for brokers in replicas.values() for broker in brokers):
-            topics: dict[str, list[int]] = {}
-            for (topic, partition), brokers in replicas.items():
-                if broker in brokers:
-                    topics.setdefault(topic, []).append(partition)
-            kind = m.DescribeLogDirsRequest.DescribableLogDirTopic
+        asked = [(partition, broker) for partition, brokers in replicas.items() for broker in brokers]
+        return {replica: now for replica, (now, _) in self.directories(asked).items() if now is not None}
+
+    def directories(self, replicas: Iterable[Replica]) -> dict[Replica, tuple[str | None, str | None]]:
+        """Where each replica is and where it is moving to, as far as its broker tells."""
+        found: dict[Replica, tuple[str | None, str | None]] = {}
+        by_broker: dict[int, dict[str, list[int]]] = {}
+        for (topic, partition), broker in replicas:
+            by_broker.setdefault(broker, {}).setdefault(topic, []).append(partition)
+        kind = m.DescribeLogDirsRequest.DescribableLogDirTopic
+        for broker, topics in by_broker.items():
             asked = [kind(topic=topic, partitions=rows) for topic, rows in topics.items()]
             try:
                 answer: m.DescribeLogDirsResponse = self._client.call(
@@ -87,9 +91,37 @@ class ReassignmentCluster:
             for directory in answer.results:
                 for described in directory.topics:
                     for row in described.partitions:
-                        if not row.is_future_key:
-                            found[(described.name, row.partition_index), broker] = directory.log_dir
+                        replica = (described.name, row.partition_index), broker
+                        now, to = found.get(replica, (None, None))
+                        if row.is_future_key:
+                            to = directory.log_dir
+                        else:
+                            now = directory.log_dir
+                        found[replica] = now, to
         return found
+
+    def move(self, wanted: Mapping[Replica, str]) -> dict[Replica, ErrorCode]:
+        """Ask brokers to move replicas between their directories; what each one says."""
+        kind = m.AlterReplicaLogDirsRequest
+        outcomes: dict[Replica, ErrorCode] = {}
+        for broker in dict.fromkeys(broker for _, broker in wanted):
+            paths: dict[str, dict[str, list[int]]] = {}
+            for ((topic, partition), at), log_dir in wanted.items():
+                if at == broker:
+                    paths.setdefault(log_dir, {}).setdefault(topic, []).append(partition)
+            dirs = [
+                kind.AlterReplicaLogDir(
+                    path=path,
+                    topics=[
+                        kind.AlterReplicaLogDirTopic(name=t, partitions=rows) for t, rows in topics.items()
+                    ],
+                )
+                for path, topics in paths.items()
+            ]
+            for topic in self._client.call(kind(dirs=dirs), broker).results:
+                for row in topic.partitions:
+                    outcomes[(topic.topic_name, row.partition_index), broker] = ErrorCode(row.error_code)
+        return outcomes
 
     def under_way(self, partitions: Iterable[Partition] | None) -> dict[Partition, Moving]:
         """The reassignments in progress, of these partitions or of all."""

@@ -18,6 +18,7 @@ VERSION = 1
 ANY_LOG_DIR = "any"
 
 Partition = tuple[str, int]
+Replica = tuple[Partition, int]
 Targets = dict[Partition, tuple[int, ...]]
 
 
@@ -83,6 +84,16 @@ def checked(targets: Sequence[tuple[Partition, tuple[int, ...]]]) -> Targets:
         ]
         raise failed(f"Partition replica lists may not contain duplicate entries: {'. '.join(texts)}")
     return dict(targets)
+
+
+def read_log_dirs(path: Path) -> dict[Replica, str]:
+    """The directories that the file names for replicas; `any` names none. `read_targets` has checked it."""
+    found: dict[Replica, str] = {}
+    for row in read_document(path).get("partitions", []):
+        for broker, log_dir in zip(row["replicas"], row.get("log_dirs", ()), strict=False):
+            if log_dir != ANY_LOG_DIR:
+                found[(row["topic"], row["partition"]), broker] = log_dir
+    return found
 
 
 def read_topics(path: Path) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
@@ -52,6 +52,13 @@ def put(
         rate = str(bytes_per_second)
         cluster.configure(BROKER, str(broker), {LEADER_RATE: rate, FOLLOWER_RATE: rate})
     click.echo(f"The inter-broker throttle limit was set to {bytes_per_second} B/s")
+
+
+def put_log_dirs(cluster: ReassignmentCluster, brokers: Iterable[int], bytes_per_second: int) -> None:
+    """Bind moves between the directories of these brokers."""
+    for broker in sorted(dict.fromkeys(brokers)):
+        cluster.configure(BROKER, str(broker), {LOG_DIR_RATE: str(bytes_per_second)})
+    click.echo(f"The replica-alter-dir throttle limit was set to {bytes_per_second} B/s")
 
 
 def clear(cluster: ReassignmentCluster, targets: Sequence[tuple[Partition, tuple[int, ...]]]) -> None:

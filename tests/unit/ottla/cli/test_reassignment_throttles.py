@@ -64,3 +64,12 @@ def test_all_brokers_and_the_topics_are_unbound(capsys):
     assert capsys.readouterr().out == (
         "Clearing broker-level throttles on brokers 1,2,3,4,9\nClearing topic-level throttles on topic t\n"
     )
+
+
+def test_brokers_whose_replicas_move_between_directories_are_bound_once(capsys):
+    cluster = Cluster()
+    throttles.put_log_dirs(cluster, [2, 1, 2], 5)
+    assert cluster.changes == [
+        (BROKER, broker, {"replica.alter.log.dirs.io.max.bytes.per.second": "5"}) for broker in ("1", "2")
+    ]
+    assert capsys.readouterr().out == "The replica-alter-dir throttle limit was set to 5 B/s\n"
