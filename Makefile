@@ -1,9 +1,10 @@
-# Four commands. Each makes the environment it needs on a fresh machine; later runs only look at stamps.
+# Five commands. Each makes the environment it needs on a fresh machine; later runs only look at stamps.
 #
 #   make serve [ARGS="server.properties --override k=v"]    a broker on localhost:9092
 #   make test  [PYTEST="-k name"]                            lint, types, layers and every test
 #   make check                                               the same without the tests
 #   make bench [AGAINST=kafka|HOST:PORT]                     the benchmark's table
+#   make cluster                                             a ZooKeeper and three brokers, until Ctrl-C
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +17,7 @@ PYTEST ?=
 AGAINST ?=
 
 .DELETE_ON_ERROR:
-.PHONY: serve test check bench clean compiled
+.PHONY: serve test check bench cluster clean compiled
 
 serve: $(VENV)/.ottla-installed compiled
 	@$(BIN)/ottla serve $(ARGS)
@@ -33,6 +34,9 @@ check: $(VENV)/.ottla-test-installed
 
 bench: $(VENV)/.ottla-test-installed compiled
 	@$(BIN)/python -m bench $(if $(AGAINST),--against $(AGAINST))
+
+cluster: $(VENV)/.ottla-test-installed compiled
+	@$(BIN)/python -m tests.support.local_cluster
 
 # An installed wheel has its bytecode from pip; a checkout gets it here, also where Python is told to write none.
 compiled: | $(VENV)/bin/python
