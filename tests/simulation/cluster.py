@@ -6,7 +6,7 @@ must have all its replicas in sync again, with equal logs.
 
 from __future__ import annotations
 
-from tests.simulation.faults import Faults
+from tests.simulation.faults import Faults, Kind
 from tests.simulation.loop import HostLoop
 from tests.simulation.machine import BrokerMachine
 from tests.simulation.replica_checks import ReplicaChecks
@@ -70,19 +70,21 @@ class Cluster(Scenario):
 
     def faults(self) -> Faults:
         faults = Faults(self.world, self.wire, self.machines, self.history)
-        faults.draw_kinds(
-            (
-                faults.kill,
-                faults.pause,
-                faults.reset,
-                faults.cut,
-                faults.cut_off,
-                faults.slow_disk,
-                faults.stop,
-                faults.jump_clock,
-            )
-        )
+        faults.draw_kinds(self.kinds(faults))
         return faults
+
+    def kinds(self, faults: Faults) -> list[Kind]:
+        """What may go wrong."""
+        return [
+            faults.kill,
+            faults.pause,
+            faults.reset,
+            faults.cut,
+            faults.cut_off,
+            faults.slow_disk,
+            faults.stop,
+            faults.jump_clock,
+        ]
 
     def settled(self) -> bool:
         """Everybody serves, all replicas are in sync, and nobody has more than the others."""
@@ -107,3 +109,23 @@ class Cluster(Scenario):
             if len({tuple(batches) for batches in logs.values()}) != 1:
                 self.world.fail(f"{partition}: the logs differ at the end: {sorted(logs)}")
         self.world.note("check", f"{FLUSHED} and others hold the same on all brokers")
+
+
+class ClusterOnBadDisks(Cluster):
+    """The same with disks that lose power, fail and run full, for topics that sync each append."""
+
+    topics = (FLUSHED,)
+
+    def faults(self) -> Faults:
+        faults = super().faults()
+        faults.promised_on_disk = lambda partition: partition[0] == FLUSHED
+        return faults
+
+    def kinds(self, faults: Faults) -> list[Kind]:
+        return [
+            faults.lose_power,
+            faults.lose_power_in_a_write,
+            faults.fail_disk,
+            faults.fill_disk,
+            *super().kinds(faults),
+        ]

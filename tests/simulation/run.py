@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import Cluster, ClusterOnBadDisks
 from tests.simulation.one_broker import OneBroker
 from tests.simulation.trace import Trace
 from tests.simulation.world import World
@@ -33,7 +33,11 @@ class Scenario(Protocol):
         """The digest of its trace. Raises SimulationFailed."""
 
 
-SCENARIOS: dict[str, Callable[[int], Scenario]] = {"cluster": Cluster, "one_broker": OneBroker}
+SCENARIOS: dict[str, Callable[[int], Scenario]] = {
+    "one_broker": OneBroker,
+    "cluster": Cluster,
+    "bad_disks": ClusterOnBadDisks,
+}
 
 
 def regressions() -> list[tuple[str, int]]:

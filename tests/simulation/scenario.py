@@ -56,6 +56,7 @@ class Scenario:
     """See the module. A kind of run makes its `machines` and says what is drawn and promised."""
 
     replicas = 1
+    topics: tuple[str, ...] = (FLUSHED, PLAIN)
     think_s = 0.1  # of producers
     machines: list[BrokerMachine]
 
@@ -66,7 +67,7 @@ class Scenario:
         self.history = History(world.fail)
         self.history.leaders_move = self.replicas > 1
         self.partitions: list[TopicPartition] = [
-            (topic, index) for topic in (FLUSHED, PLAIN) for index in range(self.chance.randint(1, 3))
+            (topic, index) for topic in self.topics for index in range(self.chance.randint(1, 3))
         ]
         self.clients: list[Client] = []
         self._running = 0
@@ -141,7 +142,7 @@ class Scenario:
         env = simulated_env(self.world, self.wire, self.wire.kernel(name), loop, PowerFileSystem())
         slow = 0.0 if name in ("admin", "verifier") else self.chance.choice((0.0, 0.0, 0.05, 0.3))
         addresses = [machine.address for machine in self.machines]
-        client = of(self.world, env, name, self.history, addresses, (FLUSHED, PLAIN), slow, *args, **more)
+        client = of(self.world, env, name, self.history, addresses, self.topics, slow, *args, **more)
         self.clients.append(client)
         return client
 
@@ -169,6 +170,7 @@ class Scenario:
                 ],
             )
             for topic, value in ((FLUSHED, "1"), (PLAIN, str((1 << 63) - 1)))
+            if topic in self.topics
         ]
         await create_topics(self.clients[0], request(topics=topics, timeout_ms=1_000))
         world, now_us = self.world, self.world.now_us
