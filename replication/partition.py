@@ -193,12 +193,16 @@ class Partition:
         `log.failures`, compared with its value at the time of staging, that his batch is gone.
         """
         self.log.write_pending()
-        if self.log.hold_from != NOT_HELD:
-            self.gate = self.gate or SyncGate(self.log, self._synced)
-            self.gate.begin()
+        self.begin_sync()
         self.advance_high_watermark()
         if self.watches:
             self.tell_watches()
+
+    def begin_sync(self) -> None:
+        """Have what flush.messages wants on the disk before it is seen synced. Raises StorageFailed."""
+        if self.log.hold_from != NOT_HELD:
+            self.gate = self.gate or SyncGate(self.log, self._synced)
+            self.gate.begin()
 
     def committed(self, last_offset: int) -> ErrorCode | None:
         """What acks=all is told about a written batch: None while it waits for replicas, NONE when every

@@ -188,7 +188,11 @@ def append_analysed(log: PartitionLog, view: memoryview, found: list[FollowerBat
     for at, facts in found:
         size, last, timestamp = facts.size, facts.last_offset, facts.max_timestamp
         if facts.leader_epoch >= 0 and facts.leader_epoch != log.epoch:
-            log.leader_epochs.assign(facts.leader_epoch, facts.base_offset)
+            try:
+                log.leader_epochs.assign(facts.leader_epoch, facts.base_offset)
+            except OSError as error:
+                log.write_pending()
+                fail(log, error, "epoch assignment")
             log.epoch = facts.leader_epoch
         log.next_offset = max(log.next_offset, facts.base_offset)
         log.make_room(size, timestamp, last, now_ms)

@@ -248,7 +248,10 @@ class LogManager:
             log = None
         if log is not None:
             if log.topic_id == ZERO_UUID and topic_id != ZERO_UUID:
-                log.assign_topic_id(topic_id)
+                try:
+                    log.assign_topic_id(topic_id)
+                except OSError as error:
+                    log.failed(error, "topic id")
             if config is not None and config is not log.config and config != log.config:
                 log.update_config(config)
             return log

@@ -27,7 +27,8 @@ from replication.cluster.throttle import ReplicationQuota
 from replication.partition import Partition
 from replication.purgatory import Timer
 from runtime.pieces import Steps
-from storage.errors import StorageError
+from storage.append import NOT_HELD
+from storage.errors import StorageError, StorageFailed
 
 HURRY_MS = 10
 ROWS_AT_ONCE = 25  # of up to 0.2 ms each, before others get the loop; the first append to a log takes 1 ms
@@ -57,6 +58,17 @@ class World:
     throttle: ReplicationQuota
 
 
+@dataclass(slots=True, frozen=True)
+class _Waiting:
+    """For the sync of a log; one that failed has told the log's directory."""
+
+    told: asyncio.Future[None]
+
+    def synced(self, error: StorageFailed | None) -> None:
+        if not self.told.done():
+            self.told.set_result(None)
+
+
 class Fetcher:
     """See the module. `add`, `remove`, `build` and `take` are what a round consists of; `run` drives it."""
 
@@ -72,6 +84,7 @@ class Fetcher:
         self._gone: dict[Key, None] = {}  # to be taken out of the session
         self._delayed: dict[Key, None] = {}
         self._names: dict[bytes, str] = {}
+        self._unsynced: dict[Partition, None] = {}  # with records that have to be synced first
         self._flying: m.FetchRequest | None = None
         self._hurrying = self._given_up = False
         self._woken = asyncio.Event()
@@ -177,6 +190,8 @@ class Fetcher:
 
     def _apply(self, followed: Followed, row: m.FetchResponse.PartitionData, lost: list[Followed]) -> None:
         outcome = followed.take(row, self._world.wall_ms())
+        if followed.partition.log.hold_from != NOT_HELD:
+            self._unsynced[followed.partition] = None
         if row.records and self._world.throttle.active:
             self._world.throttle.record(followed.partition, len(row.records), self._world.now_ms())
         if outcome is Outcome.OUT_OF_RANGE:
@@ -230,7 +245,18 @@ class Fetcher:
                 _log.info("Fetching from broker %d: %s", self.leader_id, lost)
                 self.lost()
                 continue
-            await self.find_offsets(await self._taken(response))
+            out_of_range = await self._taken(response)
+            await self._synced()
+            await self.find_offsets(out_of_range)
+
+    async def _synced(self) -> None:
+        """Until all is on the disk that flush.messages wants there: the next request acknowledges it."""
+        held, self._unsynced = self._unsynced, {}
+        for partition in held:
+            if partition.gate is not None and partition.log.hold_from != NOT_HELD:
+                waiting = _Waiting(asyncio.get_running_loop().create_future())
+                partition.gate.hold(waiting)
+                await waiting.told
 
     async def _taken(self, response: m.FetchResponse) -> list[Followed]:
         steps = self.take(response)

@@ -14,7 +14,7 @@ from protocol.errors import ErrorCode
 from replication.cluster.truncation import truncation_offset
 from replication.partition import Partition
 from storage.append import UnexpectedAppendOffset
-from storage.errors import AppendRefused, StorageError
+from storage.errors import AppendRefused, StorageError, StorageFailed
 from storage.leader_epochs import EpochEnd
 
 Row = m.FetchResponse.PartitionData
@@ -80,8 +80,11 @@ class Followed:
         committed. Raises StorageFailed.
         """
         log = self.partition.log
-        if log.leader_epochs.latest_epoch == NO_EPOCH and log.end_offset > log.high_watermark:
-            self._cut(log.high_watermark, now_ms)
+        try:
+            if log.leader_epochs.latest_epoch == NO_EPOCH and log.end_offset > log.high_watermark:
+                self._cut(log.high_watermark, now_ms)
+        except OSError as error:
+            log.failed(error, "replication")
         self.offset = log.end_offset
 
     def take(self, row: Row, now_ms: int) -> Outcome:
@@ -92,12 +95,11 @@ class Followed:
             return Outcome.FAILED
         if error == ErrorCode.NONE:
             try:
-                if row.diverging_epoch.epoch >= 0:
-                    self._truncate(row, now_ms)
-                else:
-                    self._append(row, now_ms)
+                self._apply(row, now_ms)
             except AppendRefused as refused:
                 return self._refused(refused)
+            except StorageFailed as failed:
+                return self._not_stored(failed)
             except StorageError as failed:
                 _log.error("%s is not fetched any more: %s", self, failed)
                 return Outcome.FAILED
@@ -109,6 +111,24 @@ class Followed:
             return Outcome.FAILED
         if error not in _AGAIN:
             _log.error("Fetching %s: %s", self, error.name)
+        return Outcome.BACK_OFF
+
+    def _apply(self, row: Row, now_ms: int) -> None:
+        try:
+            if row.diverging_epoch.epoch >= 0:
+                self._truncate(row, now_ms)
+            else:
+                self._append(row, now_ms)
+        except OSError as error:
+            self.partition.log.failed(error, "replication")
+
+    def _not_stored(self, failed: StorageFailed) -> Outcome:
+        """A disk without room may have some later; a log directory that failed is out of service."""
+        self.offset = self.partition.log.end_offset
+        if failed.offline:
+            _log.error("%s is not fetched any more: %s", self, failed)
+            return Outcome.FAILED
+        _log.warning("%s waits for room: %s", self, failed)
         return Outcome.BACK_OFF
 
     def _refused(self, refused: AppendRefused) -> Outcome:
@@ -152,6 +172,7 @@ class Followed:
                     raise
                 self._make_way(straddling.first_offset, now_ms)
                 log.append_as_follower(records, now_ms)
+            partition.begin_sync()
         self.offset = log.end_offset
         log.set_high_watermark(row.high_watermark)
         if row.log_start_offset > log.start_offset:

@@ -16,7 +16,7 @@ import pytest
 from tests.simulation.run import regressions, run_seed
 from tests.simulation.trace import Trace
 
-SEEDS = {"one_broker": range(15), "cluster": range(30)}
+SEEDS = {"one_broker": range(15), "cluster": range(30), "bad_disks": range(10)}
 TWICE = 5
 ROOT = Path(__file__).resolve().parents[2]
 MET = {
@@ -24,6 +24,7 @@ MET = {
         *("kill", "power", "power in a write", "pause", "stop", "reset"),
         *("full disk", "failing disk", "slow disk", "cut 1"),
     },
+    "bad_disks": {"power", "failing disk", "full disk", "session expired"},
     "cluster": {"kill", "pause", "stop", "reset", "cut 1", "cut 2", "cut off in out", "session expired"},
 }
 

@@ -252,3 +252,31 @@ def test_the_task_waits_while_there_is_nothing_to_ask_and_wakes_for_a_newcomer()
         await task
 
     asyncio.run(main())
+
+
+def test_what_has_to_be_synced_is_so_before_the_next_request_acknowledges_it():
+    stage = Stage(2, 1, flush_messages=1)
+    jobs = []
+    stage[2].logs.on_flush_job(jobs.append)
+    stage.lead(1, is_new=True)
+    stage[1].produce(2)
+    fetcher = stage[2].copying.fetchers[1]
+
+    async def story():
+        fetcher._channel = Leader(stage[1])
+        task = asyncio.get_running_loop().create_task(fetcher.run())
+        await until(lambda: jobs)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert stage[1].partition().leadership.followers[2].end_offset == 0
+        while jobs:
+            job = jobs.pop()
+            job.run()
+            job.finish()
+        await until(lambda: stage[1].partition().leadership.followers[2].end_offset == 2)
+        assert stage[2].log.recovery_point == 2
+        fetcher.stop()
+        fetcher._channel.abort()
+        await task
+
+    asyncio.run(story())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from protocol import messages as m
@@ -114,11 +116,24 @@ def test_a_log_that_ends_elsewhere_fails():
     assert followed.take(row(), 0) is Outcome.FAILED
 
 
-def test_a_full_disk_fails():
+@pytest.mark.parametrize("path", [".log", "leader-epoch"])
+def test_a_full_disk_is_waited_for(path):
     files = SimFileSystem()
     followed = following(1, files=files)
-    files.fail_next("append", 28, ".log")
-    assert followed.take(row(batch(1, base=1)), 0) is Outcome.FAILED
+    files.fail_next("append", errno.ENOSPC, path)
+    answer = row(batch(1, base=1, leader_epoch=7))
+    assert followed.take(answer, 0) is Outcome.BACK_OFF
+    assert followed.take(answer, 0) is Outcome.GO_ON
+    assert followed.partition.log.end_offset == 2
+
+
+@pytest.mark.parametrize("path", [".log", "leader-epoch"])
+def test_a_disk_that_fails_ends_it(path):
+    files = SimFileSystem()
+    followed = following(1, files=files)
+    files.fail_next("append", errno.EIO, path)
+    assert followed.take(row(batch(1, base=1, leader_epoch=7)), 0) is Outcome.FAILED
+    assert followed.partition.offline
 
 
 def test_an_empty_log_begins_with_the_whole_batch_in_which_the_leaders_does():
