@@ -486,3 +486,13 @@ def test_what_checkpoints_say_of_logs_that_are_not_here_is_forgotten():
     manager.abandon()
     again = open_manager(files).get("t", 0)
     assert (again.start_offset, again.end_offset) == (0, 3)
+
+
+def test_a_topic_id_that_does_not_get_onto_the_disk_is_a_failure_of_the_storage():
+    files = SimFileSystem()
+    manager = open_manager(files)
+    manager.get_or_create("t", 0, ZERO_UUID)
+    files.fail_next("append", errno.EIO, "partition.metadata")
+    with pytest.raises(StorageFailed):
+        manager.get_or_create("t", 0, TOPIC_ID)
+    assert not manager.online_dirs()
