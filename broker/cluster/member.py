@@ -223,8 +223,7 @@ class Member:
 
     async def join(self, endpoints: Mapping[str, EndpointImage]) -> None:
         self._endpoints = endpoints
-        for root in paths.ROOTS:
-            await retried(self._store, lambda root=root: ensure_path(self._store, root))  # type: ignore[misc]
+        await asyncio.gather(*(self._make_root(root) for root in paths.ROOTS))
         await self._changes.load()
         await self._registration.register()
         self._store.on_session(self._on_session)
@@ -236,6 +235,9 @@ class Member:
         spawn("contact to the store", self._watch_contact())
         self._office.start()
         self._office.stand()
+
+    async def _make_root(self, root: str) -> None:
+        await retried(self._store, lambda: ensure_path(self._store, root))
 
     def serve(self, look: Callable[[Callable[[], None]], None]) -> None:
         look(self._fence.look)

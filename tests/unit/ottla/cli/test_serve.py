@@ -60,7 +60,7 @@ def test_ctrl_c_ends_it_with_0() -> None:
         (("--override", "num.partitions=x"), "num.partitions"),
         (("--override", "nothing"), "--override takes key=value"),
         (("/nowhere/server.properties",), "/nowhere/server.properties"),
-        (("--override", "zookeeper.connect=127.0.0.1:2181"), "zookeeper.connect"),
+        (("--override", "zookeeper.connect=a:b:c"), "zookeeper.connect"),
     ],
 )
 def test_a_refused_configuration_ends_it_with_1_and_a_plain_line(arguments, complaint) -> None:
