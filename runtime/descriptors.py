@@ -63,6 +63,8 @@ class CachedFile:
         self._pins.pop()
         if self._closed:
             self._cache.drop(self)
+        elif self._cache.open_count > self._cache.limit:
+            self._cache.trim()
 
     def hold(self, force: bool = False) -> bool:
         if not self._holds:
@@ -146,6 +148,11 @@ class DescriptorCache:
                 fd, file._fd = file._fd, -1
                 self._open.pop(file, None)
                 os.close(fd)
+
+    def trim(self) -> None:
+        """A pin has gone: close what was open beyond the limit because of it."""
+        with self._lock:
+            self._sweep()
 
     def _sweep(self) -> None:
         if len(self._open) > self.limit:

@@ -99,7 +99,7 @@ def test_converted_answers_that_nobody_reads(victim: Victim) -> None:
     with closing(peers):
         assert client.worst_s < NORMAL_CLIENT_S, client
         assert memory.peak_growth < STRANGER_BYTES, memory
-        assert sum("answers are not read" in line for line in victim.lines(before)) == 100 - len(peers)
+        assert sum("answers are not read" in line for line in victim.lines(before)) >= 100 - len(peers)
 
 
 def test_5000_connections_of_10_kib(victim: Victim) -> None:

@@ -276,3 +276,14 @@ class Machine(RuleBasedStateMachine):
 
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def test_what_was_open_beyond_the_limit_because_of_a_pin_is_closed_with_it(tmp_path):
+    files = OsFileSystem(DescriptorCache(1))
+    first = files.open(str(tmp_path / "first"), create=True)
+    first.acquire_fd()
+    second = files.open(str(tmp_path / "second"), create=True)
+    second.append([b"x"])
+    assert files.descriptors.open_count == 2
+    first.release_fd()
+    assert files.descriptors.open_count == 1

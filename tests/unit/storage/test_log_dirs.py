@@ -146,7 +146,7 @@ def test_a_failed_directory_is_given_up_and_its_lock_with_it(tmp_path, caplog):
     log = manager.get_or_create("t", 0, TOPIC_ID)
     append(log, batch(1))
     assert files.exists(f"{paths[0]}/.lock")
-    caplog.set_level(logging.WARNING)
+    caplog.set_level(logging.WARNING, "storage")
     manager.dirs[0].fail(OSError(errno.EIO, "Input/output error"))
     assert log.closed
     assert not files.exists(f"{paths[0]}/.lock")
