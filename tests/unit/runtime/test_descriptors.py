@@ -283,7 +283,9 @@ def test_what_was_open_beyond_the_limit_because_of_a_pin_is_closed_with_it(tmp_p
     first = files.open(str(tmp_path / "first"), create=True)
     first.acquire_fd()
     second = files.open(str(tmp_path / "second"), create=True)
-    second.append([b"x"])
+    second.acquire_fd()
     assert files.descriptors.open_count == 2
     first.release_fd()
+    assert files.descriptors.open_count == 1
+    second.release_fd()
     assert files.descriptors.open_count == 1
