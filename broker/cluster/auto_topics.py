@@ -13,9 +13,9 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.cluster.channel import ChannelLost
 from replication.cluster.controller_client import ControllerClient
-from replication.controller.image_waits import ImageWaits
+from replication.controller.image_waits import ImageWaits, leads
 from replication.controller.outcomes import NewTopic, TopicOutcome
-from replication.metadata.image import ClusterImage, ImageHolder
+from replication.metadata.image import ImageHolder
 
 _Request = m.CreateTopicsRequest
 
@@ -44,7 +44,7 @@ class AutoTopics:
         there = [
             each.name for each in outcomes if each.error in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
         ]
-        await self._waits.until(lambda image: all(_leads(image, name) for name in there), timeout_ms)
+        await self._waits.until(lambda image: all(leads(image, name) for name in there), timeout_ms)
         return outcomes
 
 
@@ -55,8 +55,3 @@ def _wanted(topic: NewTopic) -> m.CreateTopicsRequest.CreatableTopic:
         replication_factor=topic.replication_factor,
         configs=[_Request.CreatableTopicConfig(name=name, value=value) for name, value in topic.configs],
     )
-
-
-def _leads(image: ClusterImage, name: str) -> bool:
-    topic = image.topics.get(name)
-    return topic is not None and all(partition.leader >= 0 for partition in topic.partitions)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from broker.cluster.auto_topics import AutoTopics
@@ -292,8 +291,8 @@ class Member:
 
 def office_settings(config: BrokerConfig, listener: str) -> OfficeSettings:
     """What a controller's decisions depend on, as the broker is configured now."""
-    return replace(
-        OfficeSettings(config.node_id),
+    return OfficeSettings(
+        config.node_id,
         listener=listener,
         delete_topics=config.flag("delete.topic.enable"),
         unclean=config.flag("unclean.leader.election.enable"),

@@ -26,7 +26,7 @@ from replication.controller.cluster_controller import ClusterController
 from replication.controller.cluster_state import TopicPartition
 from replication.controller.events import NotController
 from replication.controller.feature_changes import FeatureUpdate, plan_features
-from replication.controller.image_waits import ImageWaits
+from replication.controller.image_waits import ImageWaits, leads
 from replication.controller.leader_requests import ElectionOutcome, ElectionType
 from replication.controller.office import UNCLEAN_KEY
 from replication.controller.outcomes import (
@@ -91,13 +91,13 @@ class ClusterAdmin:
             return [TopicOutcome(name, _NOT_CONTROLLER, _NOT_CONTROLLER.message) for name in names]
         created = [outcome for outcome in outcomes if outcome.error is ErrorCode.NONE]
         if validate_only or await self._waits.until(
-            lambda image: all(_leads(image, o.name, o.num_partitions, o.topic_id) for o in created),
+            lambda image: all(leads(image, o.name, o.num_partitions, o.topic_id) for o in created),
             timeout_ms,
         ):
             return outcomes
         return [
             TopicOutcome(o.name, _TIMED_OUT, _TIMED_OUT.message)
-            if o in created and not _leads(self._holder.current, o.name, o.num_partitions, o.topic_id)
+            if o in created and not leads(self._holder.current, o.name, o.num_partitions, o.topic_id)
             else o
             for o in outcomes
         ]
@@ -130,10 +130,10 @@ class ClusterAdmin:
             return [PartitionsOutcome(name, _NOT_CONTROLLER, _NOT_CONTROLLER.message) for name in counts]
         grown = [outcome for outcome in outcomes if outcome.error is ErrorCode.NONE]
         if not validate_only and not await self._waits.until(
-            lambda image: all(_leads(image, o.name, counts[o.name]) for o in grown), timeout_ms
+            lambda image: all(leads(image, o.name, counts[o.name]) for o in grown), timeout_ms
         ):
             for outcome in grown:
-                if not _leads(self._holder.current, outcome.name, counts[outcome.name]):
+                if not leads(self._holder.current, outcome.name, counts[outcome.name]):
                     outcome.error, outcome.message = _TIMED_OUT, _TIMED_OUT.message
         return outcomes
 
@@ -284,14 +284,6 @@ class ClusterAdmin:
             if resource.type == ConfigType.TOPIC and values.get(UNCLEAN_KEY, "").lower() == "true":
                 self._controller.on_unclean_allowed(resource.name)
         return outcomes
-
-
-def _leads(image: ClusterImage, topic: str, partitions: int, topic_id: bytes | None = None) -> bool:
-    """Whether the topic has so many partitions, all with a leader."""
-    found = image.topics.get(topic)
-    if found is None or len(found.partitions) < partitions or topic_id not in (None, found.topic_id):
-        return False
-    return all(partition.leader >= 0 for partition in found.partitions)
 
 
 def _has(image: ClusterImage, deleted: DeletionOutcome) -> bool:

@@ -41,3 +41,11 @@ class ImageWaits:
         for future, shown in list(self._waiting.items()):
             if not future.done() and shown(image):
                 future.set_result(None)
+
+
+def leads(image: ClusterImage, topic: str, partitions: int = 1, topic_id: bytes | None = None) -> bool:
+    """Whether the topic has so many partitions at least, all of them with a leader."""
+    found = image.topics.get(topic)
+    if found is None or len(found.partitions) < partitions or topic_id not in (None, found.topic_id):
+        return False
+    return all(partition.leader >= 0 for partition in found.partitions)
