@@ -87,6 +87,9 @@ class Alone:
     async def depart(self) -> None:
         """Nobody else could take over."""
 
+    async def wind_down(self) -> None:
+        """There is nobody else."""
+
     def dir_failed(self) -> None:
         """Nobody else is to know."""
 

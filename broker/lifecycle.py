@@ -55,18 +55,42 @@ def main(loaded: LoadedConfig, ready: Ready | None = None) -> int:
     return run(lambda env: serve(loaded, env, ready))
 
 
-async def serve(loaded: LoadedConfig, env: Env, ready: Ready | None = None) -> int:
-    """As `main`, within a running loop."""
-    stopping = asyncio.Event()
-    started = failed = False
+class Life:
+    """What ends one run of a broker. The signals do, and whoever holds this may, on the broker's loop."""
 
-    def give_up() -> None:
-        nonlocal failed
-        failed = True
-        stopping.set()
+    def __init__(self, loaded: LoadedConfig, env: Env) -> None:
+        self.broker = Broker(loaded, env, self._fail)
+        self.stopping = asyncio.Event()
+        self.started = self.failed = False
 
-    _follow_signals(env.loop, stopping, lambda: started)
-    broker = Broker(loaded, env, give_up)
+    def _fail(self) -> None:
+        self.failed = True
+        self.stopping.set()
+
+    def stop(self, code: int = 1) -> None:
+        """As the first signal does, however often it is called: a stop in good order; while the broker starts
+        the end of the process, with `code`.
+        """
+        if not self.started:
+            os._exit(code)
+        self.stopping.set()
+
+    def signalled(self, number: int) -> None:
+        """SIGTERM or SIGINT."""
+        if self.stopping.is_set():
+            os._exit(128 + number)
+        self.stop(128 + number)
+
+
+async def serve(
+    loaded: LoadedConfig, env: Env, ready: Ready | None = None, begun: Callable[[Life], None] | None = None
+) -> int:
+    """As `main`, within a running loop. `begun` is called before the start."""
+    life = Life(loaded, env)
+    broker = life.broker
+    _follow_signals(env.loop, life)
+    if begun is not None:
+        begun(life)
     tune_collector()
     try:
         await broker.start()
@@ -74,33 +98,26 @@ async def serve(loaded: LoadedConfig, env: Env, ready: Ready | None = None) -> i
         log.error("The broker cannot start: %s", error)
         await broker.stop()
         return 1
-    started = True
+    life.started = True
     gc.freeze()
     for name, host, port in broker.addresses:
         log.info("Listener %s is reached at %s:%d", name, f"[{host}]" if ":" in host else host, port)
     log.info("[KafkaServer id=%d] started", broker.config.node_id)
     if ready is not None:
         ready(broker.addresses)
-    await stopping.wait()
+    await life.stopping.wait()
     log.info("[KafkaServer id=%d] shutting down", broker.config.node_id)
     await broker.stop()
     log.info("[KafkaServer id=%d] shut down completed", broker.config.node_id)
-    return 1 if failed else 0
+    return 1 if life.failed else 0
 
 
-def _follow_signals(
-    loop: asyncio.AbstractEventLoop, stopping: asyncio.Event, started: Callable[[], bool]
-) -> None:
-    def told(number: int) -> None:
-        if not started() or stopping.is_set():
-            os._exit(128 + number)
-        stopping.set()
-
+def _follow_signals(loop: asyncio.AbstractEventLoop, life: Life) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         try:
-            loop.add_signal_handler(number, told, number)
+            loop.add_signal_handler(number, life.signalled, number)
         except NotImplementedError:  # Windows
-            signal.signal(number, lambda taken, _: loop.call_soon_threadsafe(told, taken))
+            signal.signal(number, lambda taken, _: loop.call_soon_threadsafe(life.signalled, taken))
 
 
 def tune_collector() -> None:
@@ -120,6 +137,14 @@ class LineFormatter(logging.Formatter):
 
     _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
+    def __init__(self, form: str, name: str = "") -> None:
+        super().__init__(form)
+        self._prefix = f"[{name}] " if name else ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """With the name, if there is one, before the line and each line of a trace."""
+        return self._prefix + super().format(record).replace("\n", "\n" + self._prefix)
+
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The line, with control characters as Python writes them; a trace comes behind it."""
         record.message = self._CONTROLS.sub(
@@ -128,12 +153,14 @@ class LineFormatter(logging.Formatter):
         return super().formatMessage(record)
 
 
-def configure_logging() -> None:
-    """Readable lines on stderr, as Kafka writes them, unless the process has set up logging itself."""
+def configure_logging(name: str = "") -> None:
+    """Readable lines on stderr, as Kafka writes them, unless the process has set up logging itself. `name`
+    tells the lines of several processes apart.
+    """
     root = logging.getLogger()
     if root.handlers:
         return
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
+    handler.setFormatter(LineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)", name))
     root.addHandler(handler)
     root.setLevel(logging.INFO)

@@ -60,6 +60,9 @@ class Membership(Protocol):
     async def depart(self) -> None:
         """The broker is about to stop, and still serves: give away what others can take over."""
 
+    async def wind_down(self) -> None:
+        """All brokers of the cluster are about to stop: nobody takes over from `depart` on, or elects."""
+
     def dir_failed(self) -> None:
         """A log directory has gone offline, and others are left."""
 

@@ -321,6 +321,11 @@ class Broker:
         elif self._membership is not None:
             self._membership.dir_failed()
 
+    async def wind_down(self) -> None:
+        """The whole cluster is about to stop: call it on all brokers, then `stop` on all."""
+        if self._membership is not None:
+            await self._membership.wind_down()
+
     async def stop(self) -> None:
         """In good order, also from a start that did not get far."""
         if self._membership is not None:

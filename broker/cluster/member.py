@@ -6,7 +6,8 @@ the store expires, the controller's office is over at once, the broker registers
 stands again.
 
 Stop: the controller is asked to move leaderships away while everything is still served; then fetchers,
-proposals and the controller end.
+proposals and the controller end. Where the whole cluster stops, all controllers end first: nobody elects
+leaders for brokers that go a moment later, and leaders and ISRs are found again as they were.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Member:
         self._listener = inter_broker_listener
         self._tasks = TaskScope(env.loop, "cluster")
         self._endpoints: Mapping[str, EndpointImage] = {}
-        self._closed = False
+        self._closed = self._winding_down = False
         self._registration = Registration(parts.store, config.node_id, self._describe)
         self._channels = DialledChannels(env.network, self._channel_settings())
         self._client = ControllerClient(self._channels, self._controller_id)
@@ -258,15 +259,21 @@ class Member:
 
     async def depart(self) -> None:
         config = self._config
-        if self._registration.epoch < 0 or not config.flag("controlled.shutdown.enable"):
+        registered = self._registration.epoch >= 0
+        if self._winding_down or not registered or not config.flag("controlled.shutdown.enable"):
             return
-        if not any(other != config.node_id for other in self._holder.current.brokers):
-            return  # nobody could take over, however often it was asked
         settings = DepartureSettings(
             config.integer("controlled.shutdown.max.retries"),
             config.integer("controlled.shutdown.retry.backoff.ms"),
         )
-        await depart(self._client, config.node_id, self._broker_epoch, settings)
+        await depart(self._client, config.node_id, self._broker_epoch, settings, self._is_last)
+
+    def _is_last(self) -> bool:
+        return not any(other != self._config.node_id for other in self._holder.current.brokers)
+
+    async def wind_down(self) -> None:
+        self._winding_down = True
+        await self._office.close()
 
     def dir_failed(self) -> None:
         if not self._closed:

@@ -2,6 +2,9 @@
 
 The controller is asked to move leaderships away until this broker leads nothing that has other replicas. It
 is asked a few times; then the broker stops all the same, and the others notice by its registration.
+
+When all brokers stop at once the last ones find nobody to take over. Kafka's wait out their pauses; ours go
+as soon as no other broker is left.
 """
 
 from __future__ import annotations
@@ -10,11 +13,14 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.cluster.channel import ChannelLost
 from replication.cluster.controller_client import ControllerClient
+
+LOOK_EVERY_S: Final = 0.1
 
 _log = logging.getLogger(__name__)
 
@@ -28,12 +34,21 @@ class DepartureSettings:
 
 
 async def depart(
-    client: ControllerClient, broker_id: int, broker_epoch: Callable[[], int], settings: DepartureSettings
+    client: ControllerClient,
+    broker_id: int,
+    broker_epoch: Callable[[], int],
+    settings: DepartureSettings,
+    is_last: Callable[[], bool],
 ) -> bool:
-    """Whether the controller has taken everything over. Never raises for what the other side does."""
+    """Whether the controller has taken everything over. Never raises for what the other side does. `is_last`
+    tells whether no other broker is registered.
+    """
     for attempt in range(settings.attempts):
         if attempt:
-            await asyncio.sleep(settings.backoff_ms / 1000)
+            await _back_off(settings.backoff_ms / 1000, is_last)
+        if is_last():
+            _log.info("No other broker is left that could take over")
+            return False
         request = m.ControlledShutdownRequest(broker_id=broker_id, broker_epoch=broker_epoch())
         try:
             answer: m.ControlledShutdownResponse = await client.ask(request)
@@ -50,3 +65,9 @@ async def depart(
         )
     _log.warning("Proceeding to do an unclean shutdown as all the controlled shutdown attempts failed")
     return False
+
+
+async def _back_off(pause_s: float, is_last: Callable[[], bool]) -> None:
+    while pause_s > 0 and not is_last():
+        await asyncio.sleep(min(LOOK_EVERY_S, pause_s))
+        pause_s -= LOOK_EVERY_S

@@ -7,10 +7,11 @@ import signal
 import pytest
 
 from broker.config.load import load_config
-from broker.lifecycle import LineFormatter, main, tune_collector
+from broker.lifecycle import LineFormatter, main, serve, tune_collector
 from broker.metadata_dir import CannotStart
 from broker.server import Broker
 from replication.metadata.payloads import BadPayload
+from runtime.system import run
 
 
 @pytest.fixture(autouse=True)
@@ -91,3 +92,27 @@ def test_a_line_of_the_log_is_one_line_whatever_clients_call_themselves():
     assert form.format(record) == "INFO Group g\\n[2026-01-01] ERROR é\\r\\x1b[2J\\u2028: gone"
     record.exc_info = (ValueError, ValueError("why"), None)
     assert form.format(record).endswith(": gone\nValueError: why")
+
+
+def test_each_line_of_one_of_several_brokers_begins_with_its_name():
+    form = LineFormatter("%(message)s", "broker 2")
+    record = logging.LogRecord("n", logging.INFO, "p", 1, "gone", (), (ValueError, ValueError("why"), None))
+    assert form.format(record) == "[broker 2] gone\n[broker 2] ValueError: why"
+
+
+def test_who_holds_the_life_of_a_broker_may_stop_it_more_than_once(tmp_path, monkeypatch):
+    codes, lives = [], []
+    monkeypatch.setattr("os._exit", codes.append)
+
+    def begun(life):
+        lives.append(life)
+        life.stop(5)  # while it starts: a real process would be gone
+        life.stopping.clear()
+
+    def ready(_):
+        lives[0].stop()
+        lives[0].stop()
+
+    loaded = config(tmp_path)
+    assert run(lambda env: serve(loaded, env, ready, begun)) == 0
+    assert codes == [5]

@@ -15,10 +15,11 @@ R = m.ControlledShutdownResponse
 LED = R(remaining_partitions=[R.RemainingPartition(topic_name="t", partition_index=0)])
 
 
-def departed(*answers, attempts=3):
+def departed(*answers, attempts=3, backoff_ms=0, is_last=lambda: False):
     asked = Asked(*answers)
     client = ControllerClient(asked, lambda: asked.controller)
-    done = asyncio.run(depart(client, 3, lambda: 44, DepartureSettings(attempts, 0)))
+    settings = DepartureSettings(attempts, backoff_ms)
+    done = asyncio.run(depart(client, 3, lambda: 44, settings, is_last))
     assert all((each.broker_id, each.broker_epoch) == (3, 44) for each in asked.requests)
     return done, len(asked.requests)
 
@@ -35,3 +36,12 @@ def test_a_controller_that_moves_or_refuses_is_asked_again():
 def test_after_some_attempts_the_broker_stops_all_the_same():
     assert departed(LED, LED, LED, R()) == (False, 3)
     assert departed(ChannelLost("gone"), attempts=1) == (False, 1)
+
+
+def test_a_broker_without_others_asks_nobody():
+    assert departed(is_last=lambda: True) == (False, 0)
+
+
+def test_the_last_one_of_those_that_stop_together_does_not_wait_out_its_pause():
+    looks = iter([False, False, False, True, True])
+    assert departed(LED, backoff_ms=3_600_000, is_last=lambda: next(looks)) == (False, 1)
