@@ -103,6 +103,7 @@ class Member:
         config.subscribe(
             lambda _: self._office.change_settings(office_settings(config, inter_broker_listener))
         )
+        holder.subscribe(self._office.follow)
         self._changes = StoreChanges(parts.store, holder, self._now_ms)
         self._blocks = ProducerIdBlocks(
             self._client,

@@ -28,7 +28,6 @@ from replication.controller.events import NotController
 from replication.controller.feature_changes import FeatureUpdate, plan_features
 from replication.controller.image_waits import ImageWaits, leads
 from replication.controller.leader_requests import ElectionOutcome, ElectionType
-from replication.controller.office import UNCLEAN_KEY
 from replication.controller.outcomes import (
     ConfigOutcome,
     ControllerSettings,
@@ -42,7 +41,7 @@ from replication.controller.outcomes import (
 )
 from replication.controller.reign import Reign
 from replication.metadata import paths
-from replication.metadata.configs import ConfigChange, ConfigResource, ConfigRules, ConfigType
+from replication.metadata.configs import ConfigChange, ConfigResource, ConfigRules
 from replication.metadata.features import read_features
 from replication.metadata.image import ClusterImage, ImageHolder
 from runtime.entropy import Random
@@ -277,13 +276,9 @@ class ClusterAdmin:
     async def _change_configs(
         self, resources: Sequence[ConfigResource], plan: config_requests.Planner, validate_only: bool
     ) -> list[ConfigOutcome]:
-        outcomes, changed = await config_requests.change_configs(
+        return await config_requests.change_configs(
             self._controller.store, self._holder.current, resources, plan, validate_only=validate_only
         )
-        for resource, values in changed.items():
-            if resource.type == ConfigType.TOPIC and values.get(UNCLEAN_KEY, "").lower() == "true":
-                self._controller.on_unclean_allowed(resource.name)
-        return outcomes
 
 
 def _has(image: ClusterImage, deleted: DeletionOutcome) -> bool:

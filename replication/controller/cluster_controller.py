@@ -22,10 +22,11 @@ from replication.controller.cluster_state import ControllerState
 from replication.controller.control_channels import ControlChannels
 from replication.controller.events import Event, EventQueue, NotController
 from replication.controller.ledger import ControllerMoved, Ledger
-from replication.controller.office import Office, OfficeSettings
+from replication.controller.office import Office, OfficeSettings, allows_unclean
 from replication.controller.reign import Reign
 from replication.metadata import paths
-from replication.metadata.image import EndpointImage
+from replication.metadata.configs import ConfigType
+from replication.metadata.image import ClusterImage, EndpointImage
 from replication.metadata.store import (
     Cancel,
     ConnectionLost,
@@ -160,9 +161,18 @@ class ClusterController:
         if self._reign is not None:
             self._reign.office.settings = settings
         if allowed:
-            self.on_unclean_allowed(None)
+            self._elect_unclean(None)
 
-    def on_unclean_allowed(self, topic: str | None) -> None:
+    def follow(self, old: ClusterImage, new: ClusterImage) -> None:
+        """Subscriber of images: whichever broker changed a topic's configuration, the controller acts."""
+        if old.configs is new.configs:
+            return
+        for resource, values in new.configs.items():
+            is_allowed = resource.type == ConfigType.TOPIC and allows_unclean(values)
+            if is_allowed and not allows_unclean(old.overrides(resource)):
+                self._elect_unclean(resource.name)
+
+    def _elect_unclean(self, topic: str | None) -> None:
         """The configuration of a topic (None: of all) has come to allow unclean leaders."""
 
         async def elect(reign: Reign) -> None:

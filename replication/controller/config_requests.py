@@ -38,10 +38,8 @@ async def change_configs(
     plan: Planner,
     *,
     validate_only: bool,
-) -> tuple[list[ConfigOutcome], Mapping[ConfigResource, Mapping[str, str]]]:
-    """Do what `plan(image)` says of an image with the stored overrides. Returns the outcomes and what the
-    changed resources have now.
-    """
+) -> list[ConfigOutcome]:
+    """Do what `plan(image)` says of an image with the stored overrides, and note what was changed."""
     while True:
         nodes = await _read(store, resources)
         stored = {
@@ -50,14 +48,14 @@ async def change_configs(
         kept = {resource: values for resource, values in image.configs.items() if resource not in resources}
         outcomes, made = plan(replace(image, configs={**kept, **stored}))
         if validate_only or not made.operations:
-            return outcomes, {}
+            return outcomes
         try:
             await store.multi([_if_unchanged(operation, nodes) for operation in made.operations])
         except (BadVersion, NodeExists, NoNode):
             continue
         for resource in made.configs:
             await notify(store, resource)
-        return outcomes, made.configs
+        return outcomes
 
 
 async def notify(store: MetadataStore, resource: ConfigResource) -> None:

@@ -6,7 +6,7 @@ write to the ledger, change the state, send. A part never sends what the ledger 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -85,5 +85,10 @@ class Office:
         """Whether a replica that is not in sync may lead a partition of the topic, by its configuration."""
         path = ConfigResource(ConfigType.TOPIC, topic).path
         node = await self.ledger.get(path)
-        value = None if node is None else payloads.decode_config(path, node.value).get(UNCLEAN_KEY)
-        return self.settings.unclean if value is None else value.lower() == "true"
+        values = {} if node is None else payloads.decode_config(path, node.value)
+        return allows_unclean(values) if UNCLEAN_KEY in values else self.settings.unclean
+
+
+def allows_unclean(overrides: Mapping[str, str]) -> bool:
+    """Whether a topic's own configuration says that unclean leaders may be elected."""
+    return overrides.get(UNCLEAN_KEY, "").lower() == "true"

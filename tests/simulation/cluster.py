@@ -90,24 +90,11 @@ class Cluster(Scenario):
         """Everybody serves, all replicas are in sync, and nobody has more than the others."""
         if not all(machine.serving for machine in self.machines):
             return False
-        for topic, index in self.partitions:
-            state = self.tree.state(topic, index)
-            if state is None or len(state.isr) < BROKERS or state.leader < 0:
-                return False
-            replicas = [replica for _, replica in self.checks.replicas((topic, index))]
-            marks = {(replica.log.end_offset, replica.log.high_watermark) for replica in replicas}
-            if len(replicas) < BROKERS or len(marks) != 1 or any(end != mark for end, mark in marks):
-                return False
-        return True
+        return self.checks.settled(self.partitions, self.tree)
 
     def check_end(self) -> None:
         self.checks.look(self.partitions)
-        for partition in self.partitions:
-            logs = {
-                name: self.checks.batches(replica.log) for name, replica in self.checks.replicas(partition)
-            }
-            if len({tuple(batches) for batches in logs.values()}) != 1:
-                self.world.fail(f"{partition}: the logs differ at the end: {sorted(logs)}")
+        self.checks.check_equal(self.partitions)
         self.world.note("check", f"{FLUSHED} and others hold the same on all brokers")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from storage.scan import scan
 from tests.simulation.history import TopicPartition
 from tests.simulation.machine import BrokerMachine
+from tests.simulation.watched_tree import WatchedTree
 
 Batch = tuple[int, int, int, int]  # first and last offset, leader epoch, CRC
 
@@ -60,6 +61,28 @@ class ReplicaChecks:
             ]
         finally:
             disk.draw = draw
+
+    def settled(self, partitions: Sequence[TopicPartition], tree: WatchedTree) -> bool:
+        """Whether all replicas are in sync, on brokers that serve, and nobody has more than the others."""
+        for topic, index in partitions:
+            state = tree.state(topic, index)
+            if state is None or state.leader < 0:
+                return False
+            wanted = tree.replicas(topic, index)
+            if sorted(state.isr) != sorted(wanted):
+                return False
+            replicas = [replica for _, replica in self.replicas((topic, index))]
+            marks = {(replica.log.end_offset, replica.log.high_watermark) for replica in replicas}
+            if len(replicas) < len(wanted) or len(marks) != 1 or any(end != mark for end, mark in marks):
+                return False
+        return True
+
+    def check_equal(self, partitions: Sequence[TopicPartition]) -> None:
+        """All replicas hold the same batches."""
+        for partition in partitions:
+            logs = {name: self.batches(replica.log) for name, replica in self.replicas(partition)}
+            if len({tuple(batches) for batches in logs.values()}) != 1:
+                self._fail(f"{partition}: the logs differ at the end: {sorted(logs)}")
 
     def _leads(self, partition: TopicPartition, epoch: int, name: str) -> None:
         leader = self._leaders.setdefault((partition, epoch), name)

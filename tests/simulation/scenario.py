@@ -107,7 +107,7 @@ class Scenario:
 
     def run(self) -> str:
         """The digest of the trace. Raises SimulationFailed."""
-        reports = _Reports(self.world)
+        reports = Reports(self.world)
         logger = logging.getLogger()
         logger.addHandler(reports)
         try:
@@ -220,8 +220,8 @@ class Scenario:
         self.world.stop()
 
 
-class _Reports(logging.Handler):
-    """What a broker reports with a trace is a failure of the run."""
+class Reports(logging.Handler):
+    """A broker's reports; one with a trace is a failure of the run."""
 
     def __init__(self, world: World) -> None:
         super().__init__(logging.WARNING)

@@ -43,16 +43,14 @@ class WatchedTree(MemoryTree):
     def _state(self, path: str, value: bytes) -> None:
         state, before = decode_state(path, value), self._states.get(path)
         self._states[path] = state
-        topic = "/".join(path.split("/")[:4])
-        index = int(path.split("/")[-2])
+        topic, index = path.split("/")[3], int(path.split("/")[-2])
         self._note(f"{path} leader {state.leader} epoch {state.leader_epoch} isr {state.isr}")
         if not state.isr:
             self._fail(f"{path}: an ISR of nobody")
         if state.leader != -1 and state.leader not in state.isr:
             self._fail(f"{path}: leader {state.leader} is not in ISR {state.isr}")
-        payload = decode_topic(topic, self.nodes[topic].value)
-        assigned = {*payload.assignment[index], *payload.adding.get(index, ())}
-        if not set(state.isr) <= assigned:
+        assigned = self.replicas(topic, index)
+        if not set(state.isr) <= set(assigned):
             self._fail(f"{path}: ISR {state.isr} of replicas {sorted(assigned)}")
         if before is None:
             return
@@ -71,3 +69,9 @@ class WatchedTree(MemoryTree):
     def state(self, topic: str, index: int) -> StatePayload | None:
         """What is decided about a partition now."""
         return self._states.get(paths.partition_state(topic, index))
+
+    def replicas(self, topic: str, index: int) -> tuple[int, ...]:
+        """Who shall have a replica, those that are being added included."""
+        path = paths.topic(topic)
+        payload = decode_topic(path, self.nodes[path].value)
+        return tuple(dict.fromkeys((*payload.assignment[index], *payload.adding.get(index, ()))))

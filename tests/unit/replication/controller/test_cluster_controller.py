@@ -248,10 +248,14 @@ async def leaderless(world) -> None:
 async def test_unclean_leaders_are_elected_when_the_topic_comes_to_allow_them(world):
     await leaderless(world)
     host = await world.active()
-    config = ConfigResource(ConfigType.TOPIC, "t").path
-    value = payloads.encode_config({"unclean.leader.election.enable": "true"})
-    await host.store.multi([Create(config, value)])
-    host.controller.on_unclean_allowed("t")
+    topic, values = ConfigResource(ConfigType.TOPIC, "t"), {"unclean.leader.election.enable": "true"}
+    await host.store.multi([Create(topic.path, payloads.encode_config(values))])
+    before = host.holder.current
+    changed = before.with_configs({topic: values, ConfigResource(ConfigType.BROKER, "1"): values})
+    host.controller.follow(before, before)
+    assert not host.controller._events
+    host.controller.follow(before, changed)
+    host.controller.follow(changed, changed.with_configs({}))
     await asyncio.sleep(0.01)
     state = world.state_of("t")
     assert (state.leader, state.isr, state.recovering) == (2, (2,), True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from replication.controller.office import allows_unclean
 from replication.metadata import payloads
 from replication.metadata.configs import ConfigResource, ConfigType
 from tests.unit.replication.controller.desk import Desk, story
@@ -30,6 +31,12 @@ def test_the_topics_own_setting_decides_over_unclean_leaders(broker, topic, allo
         assert await at.reign.office.unclean_allowed("other") is broker
 
     run()
+
+
+def test_an_override_is_read_in_any_case_of_letters():
+    assert allows_unclean({"unclean.leader.election.enable": "True"})
+    assert not allows_unclean({"unclean.leader.election.enable": "false"})
+    assert not allows_unclean({})
 
 
 @story
