@@ -114,9 +114,12 @@ class Partition:
             self.role_changed()
 
     def role_changed(self) -> None:
-        """Everybody who waits looks again; who waits for a commit hears 6 if this broker leads no more."""
-        if self.commits:
-            wake_all(self.commits.take_all(), self)
+        """Everybody who waits looks again. Who waits for a commit goes on waiting where this broker still
+        leads, under another epoch, and hears 6 where it does not.
+        """
+        commits = self.commits
+        if commits:
+            wake_all(commits.take(self.log.high_watermark) if self.is_leader else commits.take_all(), self)
         self.tell_watches()
         self.wake()
 

@@ -109,3 +109,14 @@ def test_an_isr_that_shrinks_to_the_leader_commits_what_waits():
         assert producer.seen()[0][0] == (0, ErrorCode.NONE, 0, 1)
 
     on_producer(story)
+
+
+def test_a_leader_that_goes_on_under_a_newer_epoch_keeps_the_waiting():
+    def story(broker, producer):
+        partition = in_sync_pair(broker, producer)
+        lead(partition, (1, 2), 2)
+        assert producer.answers == []
+        fetched(partition, 2)
+        assert producer.seen()[0][0] == (0, ErrorCode.NONE, 0, 1)
+
+    on_producer(story)
