@@ -131,7 +131,11 @@ class ClusterController:
     # Work
 
     async def ask(self, name: str, step: Callable[[Reign], Awaitable[T]]) -> T:
-        """Have `step(reign)` done in its turn and return what it returns. Raises NotController."""
+        """Have `step(reign)` done in its turn and return what it returns. Raises NotController, also where
+        another broker may be the controller since nothing was heard of the store.
+        """
+        if self.store.contact_age_ms() > self.store.session_timeout_ms:
+            raise NotController
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         async def run() -> None:

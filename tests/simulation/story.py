@@ -35,7 +35,7 @@ from tests.simulation.machine import BrokerMachine
 from tests.simulation.power import PowerFileSystem
 from tests.simulation.producer import Producer, ProducerKind
 from tests.simulation.reader import Reader, Rows, rows_from
-from tests.simulation.replica_checks import ReplicaChecks
+from tests.simulation.replica_checks import Batch, ReplicaChecks
 from tests.simulation.scenario import Reports
 from tests.simulation.sessions import MetadataServer, SimSession
 from tests.simulation.watched_tree import WatchedTree
@@ -178,8 +178,14 @@ class Story:
     def cut_one_way(self, source: int | str, target: int | str) -> None:
         self.wire.cut(self._host(source), self._host(target))
 
-    def heal(self) -> None:
-        self.wire.heal_all()
+    def heal(self, *hosts: int | str) -> None:
+        """Everything passes again; or between two hosts only."""
+        if hosts:
+            one, other = map(self._host, hosts)
+            self.wire.heal(one, other)
+            self.wire.heal(other, one)
+        else:
+            self.wire.heal_all()
 
     def _host(self, place: int | str) -> str:
         return place if isinstance(place, str) else self.machines[place].name
@@ -234,6 +240,11 @@ class Story:
         node = self.tree.nodes.get(paths.CONTROLLER)
         return -1 if node is None else controller_payloads.decode_controller(paths.CONTROLLER, node.value)
 
+    def controller_last(self) -> tuple[int, ...]:
+        """The ids of all brokers, the controller's at the end."""
+        controller = self.controller()
+        return (*(number for number in self.machines if number != controller), controller)
+
     def controller_epoch(self) -> int:
         return int(self.tree.nodes[paths.CONTROLLER_EPOCH].value)
 
@@ -258,6 +269,10 @@ class Story:
         assert found is not None, f"{topic}-{index} is not on broker {number}"
         return found
 
+    def batches(self, number: int, topic: str) -> list[Batch]:
+        """What a broker has of the first partition on its disk."""
+        return self.checks.batches(self.replica(number, topic).log)
+
     # Clients
 
     def do(self, work: Coroutine[Any, Any, _T]) -> _T:
@@ -280,11 +295,15 @@ class Story:
         return await caller.ask(request, ANSWER_S)
 
     def create(self, topic: str, *replicas: tuple[int, ...], **configs: str) -> None:
-        """A topic, all replicas of which are in sync."""
+        """A topic, all replicas of which are in sync, and of which all brokers know."""
         answer = self.ask(self.controller(), self._creation(topic, replicas, configs))
         assert answer.topics[0].error_code == 0, answer
         self._knows(topic, answer.topics[0].topic_id, len(replicas))
         self.until(lambda: self._in_sync(topic, len(replicas)), f"all replicas of {topic} to be in sync")
+        running = [number for number, machine in self.machines.items() if machine.serving]
+        self.until(
+            lambda: all(topic in self.image(number).topics for number in running), f"all to know of {topic}"
+        )
 
     def begin_create(self, topic: str, *replicas: tuple[int, ...], **configs: str) -> None:
         """The same, whatever becomes of it."""
@@ -300,6 +319,12 @@ class Story:
         partition = kind.ReassignablePartition(partition_index=0, replicas=list(replicas))
         topics = [kind.ReassignableTopic(name=topic, partitions=[partition])]
         self.begin(self._asked(kind(topics=topics, timeout_ms=5_000)))
+
+    def begin_elect(self, topic: str) -> None:
+        """Have the preferred replica of the first partition lead."""
+        kind = m.ElectLeadersRequest
+        wanted = [kind.TopicPartitions(topic=topic, partitions=[0])]
+        self.begin(self._asked(kind(election_type=0, topic_partitions=wanted, timeout_ms=5_000)))
 
     async def _asked(self, request: m.Message) -> None:
         """Of the controller; it may go meanwhile."""

@@ -15,71 +15,79 @@ pytestmark = pytest.mark.xdist_group("simulation: stories")
 
 FOUND_DEAD_S = SESSION_S + TICK_S
 """After so long at most the others know that a broker is gone."""
+CLIENTS_S = 3
+"""So long it may take until clients have found a new leader."""
 
 
 def test_a_killed_leader_is_replaced_from_the_isr_within_its_session_under_the_next_epoch():
     with Story() as story:
-        story.create("t", (1, 2, 3))
+        leader, second, third = story.controller_last()
+        story.create("t", (leader, second, third))
         story.load("t")
         story.await_acks()
-        story.kill(1)
-        story.until(lambda: story.leader("t") != 1, "another leader", FOUND_DEAD_S + 0.5)
+        story.kill(leader)
+        story.until(lambda: story.leader("t") != leader, "another leader", FOUND_DEAD_S + 0.5)
         state = story.state("t")
-        assert (state.leader, state.leader_epoch) == (2, 1)
-        assert story.isr("t") == (2, 3)
-        story.await_acks(within_s=1.5)
+        assert (state.leader, state.leader_epoch) == (second, 1)
+        assert sorted(state.isr) == sorted((second, third))
+        story.await_acks(within_s=CLIENTS_S)
         story.settle()
 
 
 def test_a_killed_follower_holds_acks_all_up_until_its_session_ends_and_no_longer():
     with Story(replica_lag_time_max_ms="30000") as story:
-        story.create("t", (1, 2, 3))
-        story.kill(3)
-        waiting = story.begin(story.producing(1, "t", b"a", timeout_ms=10_000))
+        leader, follower, other = story.controller_last()
+        story.create("t", (leader, other, follower))
+        story.kill(follower)
+        waiting = story.begin(story.producing(leader, "t", b"a", timeout_ms=10_000))
         story.pass_time(SESSION_S - 0.8)
         assert not waiting.done()
         story.until(waiting.done, "the answer", FOUND_DEAD_S)
         assert waiting.result().error_code == ErrorCode.NONE
-        assert (story.leader("t"), story.isr("t")) == (1, (1, 2))
-        assert story.produce(1, "t", b"b") == ErrorCode.NONE
+        assert story.leader("t") == leader
+        assert story.isr("t") == tuple(sorted((leader, other)))
+        assert story.produce(leader, "t", b"b") == ErrorCode.NONE
         story.settle()
 
 
 def test_a_survivor_of_three_leads_and_commits_nothing_until_another_one_is_back():
     """Below min.insync.replicas acks=all is refused; acks=1 is taken and shown to nobody yet."""
     with Story() as story:
-        story.create("t", (1, 2, 3))
-        assert story.produce(1, "t", b"all") == ErrorCode.NONE
-        story.until(lambda: story.replica(3, "t").log.high_watermark == 1, "all to know of the record")
-        story.kill(1, 2)
-        story.until(lambda: story.leader("t") == 3 and story.isr("t") == (3,), "the survivor to lead")
-        story.until(lambda: story.replica(3, "t").is_leader, "it to know")
-        assert story.produce(3, "t", b"no") == ErrorCode.NOT_ENOUGH_REPLICAS
-        assert story.produce(3, "t", b"one", acks=1) == ErrorCode.NONE
+        first, second, survivor = story.controller_last()
+        story.create("t", (first, second, survivor))
+        assert story.produce(first, "t", b"all") == ErrorCode.NONE
+        story.until(lambda: story.replica(survivor, "t").log.high_watermark == 1, "all to know of the record")
+        story.kill(first, second)
+        story.until(
+            lambda: story.replica(survivor, "t").is_leader and story.isr("t") == (survivor,), "it to lead"
+        )
+        assert story.produce(survivor, "t", b"no") == ErrorCode.NOT_ENOUGH_REPLICAS
+        assert story.produce(survivor, "t", b"one", acks=1) == ErrorCode.NONE
         story.pass_time(1)
-        assert story.values(3, "t") == [b"all"]
-        story.start(2)
-        story.until(lambda: story.isr("t") == (2, 3), "the second one to be in sync")
-        story.until(lambda: story.values(3, "t") == [b"all", b"one"], "the record of acks=1")
-        assert story.produce(3, "t", b"again") == ErrorCode.NONE
+        assert story.values(survivor, "t") == [b"all"]
+        story.start(second)
+        story.until(lambda: len(story.isr("t")) == 2, "the second one to be in sync")
+        story.until(lambda: story.values(survivor, "t") == [b"all", b"one"], "the record of acks=1")
+        assert story.produce(survivor, "t", b"again") == ErrorCode.NONE
         story.settle()
-        assert story.values(3, "t") == [b"all", b"one", b"again"]
+        assert story.values(survivor, "t") == [b"all", b"one", b"again"]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations((1, 2, 3))))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_after_all_were_killed_only_a_last_member_of_the_isr_leads_whoever_starts_first(order):
     with Story() as story:
-        story.create("t", (1, 2, 3))
-        story.kill(3)
-        story.until(lambda: story.isr("t") == (1, 2), "the ISR to shrink")
-        assert story.produce(1, "t", b"a") == ErrorCode.NONE
-        story.kill(1, 2)
+        brokers = leader, behind, other = story.controller_last()
+        story.create("t", (leader, other, behind))
+        story.kill(behind)
+        story.until(lambda: story.replica(leader, "t").isr == (leader, other), "the ISR to shrink")
+        assert story.produce(leader, "t", b"a") == ErrorCode.NONE
+        story.kill(leader, other)
         leaders = leaders_written(story)
-        for number in order:
-            story.start(number)
+        for place in order:
+            story.start(brokers[place])
             story.pass_time(FOUND_DEAD_S + 1)
         story.settle()
-        assert next(each for each in leaders if each > 0) in (1, 2)
+        assert next(each for each in leaders if each > 0) != behind
         assert story.values(story.leader("t"), "t") == [b"a"]
 
 
@@ -135,6 +143,7 @@ def test_an_unclean_leader_is_elected_when_the_topic_allows_it_and_the_old_one_c
         story.until(lambda: story.leader("t") == 2, "the unclean leader", within_s=0.5)
         [first] = [each for each in states if each.leader == 2][:1]
         assert (first.isr, first.recovering) == ((2,), True)
+        story.until(lambda: story.replica(2, "t").is_leader, "it to know")
         story.history.forgive(("t", 0), 1)
         assert story.produce(2, "t", b"new", acks=1) == ErrorCode.NONE
         story.start(1)
@@ -153,31 +162,30 @@ def allow_unclean(story: Story) -> None:
 
 
 def test_a_broker_restarted_within_its_session_waits_for_its_end_and_has_a_later_epoch():
+    """Kafka's ends at once, because its old registration is still there."""
     with Story() as story:
-        story.create("t", (1, 2, 3))
+        leader, second, third = story.controller_last()
+        story.create("t", (leader, second, third))
         story.load("t")
         story.await_acks()
-        epoch = story.broker_epoch(1)
-        story.kill(1)
-        story.start(1)
+        epoch = story.broker_epoch(leader)
+        story.kill(leader)
+        story.start(leader)
         story.pass_time(0.5)
-        assert not story.machines[1].serving
-        assert story.broker_epoch(1) == epoch
-        story.until(lambda: story.machines[1].serving, "it to serve", FOUND_DEAD_S + 1)
-        assert story.broker_epoch(1) > epoch
+        assert not story.machines[leader].serving
+        assert story.broker_epoch(leader) == epoch
+        story.until(lambda: story.machines[leader].serving, "it to serve", FOUND_DEAD_S + 1)
+        assert story.broker_epoch(leader) > epoch
         story.settle()
-        assert story.leader("t") == 2
+        assert story.leader("t") == second
 
 
 def test_a_controller_that_missed_a_restart_sees_it_by_the_epoch_and_brings_the_replica_back():
     """It hears of neither end nor beginning of the registration, and finds another epoch when it looks."""
     with Story() as story:
         story.create("t", (1, 2, 3))
-        controller = story.controller()
-        bounced = next(number for number in (1, 2, 3) if number != controller)
+        bounced, _, controller = story.controller_last()
         known, epoch = story.broker_epoch(bounced), story.state("t").leader_epoch
-        seen = []
-        story.on_write(lambda operation: seen.append(story.is_registered(bounced)))
         story.kill(bounced)
         story.start(bounced)
         story.pass_time(SESSION_S - 0.2)
@@ -204,8 +212,7 @@ def test_a_killed_controller_is_replaced_under_the_next_epoch_and_what_was_begun
 ):
     """A topic is being made, one deleted and one moved; it goes with the first write of one of them."""
     with Story() as story:
-        first = story.controller()
-        second, third = (number for number in (1, 2, 3) if number != first)
+        second, third, first = story.controller_last()
         order = (first, second, third) if leads_everything else (second, third, first)
         story.create("t", order, order)
         story.create("gone", order)

@@ -158,6 +158,16 @@ async def test_what_waits_for_the_connection_is_not_written_under_the_next_sessi
 
 
 @story
+async def test_out_of_contact_for_a_session_it_refuses_instead_of_keeping_people_waiting(world):
+    host = await world.active()
+    host.store.contact_age_ms = lambda: host.store.session_timeout_ms + 1
+    with pytest.raises(NotController):
+        await host.controller.ask("anything", lambda reign: asyncio.sleep(0))
+    host.store.contact_age_ms = lambda: host.store.session_timeout_ms
+    assert await host.controller.ask("anything", lambda reign: asyncio.sleep(0, "done")) == "done"
+
+
+@story
 async def test_a_failure_ends_the_epoch_and_not_the_broker(world):
     await create(world, (1, 2, 3))
     host = await world.active()
