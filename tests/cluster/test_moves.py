@@ -1,4 +1,7 @@
-"""Partitions that are moved to other brokers (lines 60 and 61 of the list in the reference)."""
+"""Partitions are moved by the tool for it, under load and with throttles, and preferred leaders elected.
+
+A throttle of some bytes a second keeps a new replica from catching up for as long as a test wants it to.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.cluster.load import Load
+from protocol import messages as m
+from tests.cluster.load import Load, check, read_all
 from tests.support.cluster_process import ClusterProcess
 from tests.support.tools import ottla_tool
 from tests.support.waiting import wait_until
@@ -17,8 +21,9 @@ from tests.support.zookeeper_process import ZookeeperProcess
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
-RECORDS = [b"%06d" % number + bytes(10_000) for number in range(90)]
-BATCHES = 4
+VALUES = range(-360, 0)  # no number of a load's
+RECORDS = [b"%d" % value + b" " * 10_000 for value in VALUES]
+PER_BATCH = 90  # a fetch of a mebibyte is let through before the throttle knows
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +37,15 @@ def admin(cluster: ClusterProcess) -> AdminClient:
     return AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
 
 
-def create(cluster: ClusterProcess, admin: AdminClient, name: str, *replicas: list[int]) -> bytes:
-    """A topic with some megabytes in its first partition; returns its id."""
-    [created] = admin.create_topics(
-        [NewTopic(name, len(replicas), replica_assignment=list(replicas))]
-    ).values()
+def create(cluster: ClusterProcess, admin: AdminClient, name: str, *replicas: list[int]) -> None:
+    """A topic with some megabytes in its first partition."""
+    wanted = NewTopic(name, len(replicas), replica_assignment=list(replicas))
+    [created] = admin.create_topics([wanted]).values()
     created.result()
     cluster.await_full_isr(name)
     with WireClient(cluster.leader(name).bootstrap_servers) as wire:
-        for _ in range(BATCHES):
-            wire.produce_values(name, *RECORDS, partition=0)
-    return cluster.metadata(name).topics[0].topic_id
+        for start in range(0, len(RECORDS), PER_BATCH):
+            wire.produce_values(name, *RECORDS[start : start + PER_BATCH], partition=0)
 
 
 def tool(
@@ -82,9 +85,15 @@ def await_replicas(cluster: ClusterProcess, name: str, *replicas: list[int]) -> 
 
 
 def check_records(cluster: ClusterProcess, name: str) -> None:
-    """All that was produced is there."""
-    with WireClient(cluster.leader(name).bootstrap_servers) as wire:
-        assert wire.list_offset(name, -1).offset >= BATCHES * len(RECORDS)
+    """All that was produced is there, in its order."""
+    found = read_all(cluster.bootstrap_servers, name, 1)
+    assert [value for _, value in sorted(found.items())] == list(VALUES)
+
+
+def in_progress(cluster: ClusterProcess) -> list[str]:
+    request = m.ListPartitionReassignmentsRequest(timeout_ms=5000, topics=None)
+    with WireClient(cluster.controller().bootstrap_servers) as wire:
+        return [topic.name for topic in wire.send(request, 0).topics]
 
 
 def test_partitions_move_under_load(cluster: ClusterProcess, admin: AdminClient, tmp_path: Path) -> None:
@@ -97,6 +106,7 @@ def test_partitions_move_under_load(cluster: ClusterProcess, admin: AdminClient,
         wanted = load.acks() + 200
         wait_until(lambda: load.acks() > wanted, "more acknowledged records", 60)
     assert not load.failed
+    check(load, cluster.bootstrap_servers)
     assert tool(cluster, tmp_path, "verify", "loaded", *targets).count("is completed.") == 3
 
 
@@ -108,3 +118,45 @@ def test_the_replication_factor_goes_down_and_up(
         tool(cluster, tmp_path, "execute", "factor", replicas)
         await_replicas(cluster, "factor", replicas)
         check_records(cluster, "factor")
+
+
+def test_a_move_is_cancelled_on_the_way(cluster: ClusterProcess, admin: AdminClient, tmp_path: Path) -> None:
+    create(cluster, admin, "cancelled", [1, 2])
+    tool(cluster, tmp_path, "execute", "cancelled", [4], throttle="10")
+    wait_until(lambda: (cluster.brokers[4].log_dir / "cancelled-0").exists(), "the new replica")
+    assert in_progress(cluster) == ["cancelled"]
+    printed = tool(cluster, tmp_path, "cancel", "cancelled", [4])
+    assert "Successfully cancelled partition reassignment for: cancelled-0" in printed
+    await_replicas(cluster, "cancelled", [1, 2])
+    check_records(cluster, "cancelled")
+
+
+def test_another_target_takes_the_place_of_the_first(
+    cluster: ClusterProcess, admin: AdminClient, tmp_path: Path
+) -> None:
+    create(cluster, admin, "replaced", [1, 2])
+    tool(cluster, tmp_path, "execute", "replaced", [4], throttle="10")
+    wait_until(lambda: (cluster.brokers[4].log_dir / "replaced-0").exists(), "the new replica")
+    printed = tool(cluster, tmp_path, "execute", "replaced", [3, 1], additional=None, throttle="100000000")
+    assert "Successfully started partition reassignment for replaced-0" in printed
+    await_replicas(cluster, "replaced", [3, 1])
+    check_records(cluster, "replaced")
+    assert "Clearing topic-level throttles" in tool(cluster, tmp_path, "verify", "replaced", [3, 1])
+
+
+def test_a_preferred_leader_that_is_not_in_sync_is_not_elected(
+    cluster: ClusterProcess, admin: AdminClient
+) -> None:
+    create(cluster, admin, "elected", [1, 2])
+    cluster.brokers[1].kill()
+    wait_until(lambda: cluster.partitions("elected")[0].leader_id == 2, "another leader", 30)
+    options = ("--bootstrap-server", cluster.brokers[2].bootstrap_servers, "--election-type", "preferred")
+    one = ("--topic", "elected", "--partition", "0")
+    failed = ottla_tool("leader-election", *options, *one)
+    assert failed.returncode == 1
+    assert "PreferredLeaderNotAvailableException" in failed.stdout
+    cluster.brokers[1].start()
+    cluster.await_full_isr("elected")
+    done = ottla_tool("leader-election", *options, *one)
+    assert done.returncode == 0, done.stdout + done.stderr
+    wait_until(lambda: cluster.partitions("elected")[0].leader_id == 1, "the preferred leader")
