@@ -48,11 +48,16 @@ EXPECTED = (
 def main(loaded: LoadedConfig, ready: Ready | None = None) -> int:
     """Run one broker until it is told to stop; the exit code of the process."""
     configure_logging()
+    tell_of_settings(loaded)
+    return run(lambda env: serve(loaded, env, ready))
+
+
+def tell_of_settings(loaded: LoadedConfig) -> None:
+    """What the user is told of the configuration."""
     for warning in loaded.warnings:
         log.warning("%s", warning)
     for notice in loaded.notices:
         log.info("%s", notice)
-    return run(lambda env: serve(loaded, env, ready))
 
 
 class Life:
@@ -88,7 +93,7 @@ async def serve(
     """As `main`, within a running loop. `begun` is called before the start."""
     life = Life(loaded, env)
     broker = life.broker
-    _follow_signals(env.loop, life)
+    follow_signals(env.loop, life.signalled)
     if begun is not None:
         begun(life)
     tune_collector()
@@ -112,12 +117,13 @@ async def serve(
     return 1 if life.failed else 0
 
 
-def _follow_signals(loop: asyncio.AbstractEventLoop, life: Life) -> None:
+def follow_signals(loop: asyncio.AbstractEventLoop, told: Callable[[int], None]) -> None:
+    """Call `told` on the loop with the number of each SIGTERM and SIGINT."""
     for number in (signal.SIGTERM, signal.SIGINT):
         try:
-            loop.add_signal_handler(number, life.signalled, number)
+            loop.add_signal_handler(number, told, number)
         except NotImplementedError:  # Windows
-            signal.signal(number, lambda taken, _: loop.call_soon_threadsafe(life.signalled, taken))
+            signal.signal(number, lambda taken, _: loop.call_soon_threadsafe(told, taken))
 
 
 def tune_collector() -> None:

@@ -28,6 +28,8 @@ _TOOL_PREFIXES: Final = ("KAFKA_LOG4J", "KAFKA_TOOLS_LOG4J")
 _PROFILE: Final = {
     "listeners": "PLAINTEXT://localhost:9092",
     "group.initial.rebalance.delay.ms": "0",
+}
+_PROFILE_ALONE: Final = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
@@ -47,11 +49,15 @@ class LoadedConfig:
 
 
 def load_config(
-    file: bytes | str | None, overrides: Iterable[str] = (), environ: Mapping[str, str] | None = None
+    file: bytes | str | None,
+    overrides: Iterable[str] = (),
+    environ: Mapping[str, str] | None = None,
+    brokers: int = 1,
 ) -> LoadedConfig:
-    """Build the configuration; without a file the single-node profile stands below everything else.
+    """Build the configuration; without a file a profile stands below everything else.
 
-    `overrides` are `key=value` texts. Raises ConfigError whose text lists every problem, one a line.
+    `overrides` are `key=value` texts, `brokers` is how many will form a cluster of this machine's own. Raises
+    ConfigError whose text lists every problem, one a line.
     """
     environ = {} if environ is None else environ
     given: dict[str, str] = {}
@@ -69,8 +75,9 @@ def load_config(
     notices: list[str] = []
     profile: dict[str, str] = {}
     if file is None:
-        profile = single_node_profile(given, environ)
-        notices.append("No configuration file: single-node profile, data in " + _data_dirs(profile | given))
+        profile = profile_of(given, environ, brokers)
+        kind = "single-node profile" if brokers == 1 else "profile of a single machine"
+        notices.append(f"No configuration file: {kind}, data in {_data_dirs(profile | given)}")
     warnings, ignored = _review(given)
     if ignored:
         notices.append("Settings for Kafka's own metadata quorum are not needed here: " + ", ".join(ignored))
@@ -93,17 +100,19 @@ def environment_settings(environ: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def single_node_profile(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """What a start without a file assumes, less what the user gave: loopback only, internal topics of
-    one replica, no rebalance delay, and a data directory that survives restarts (XDG_DATA_HOME).
+def profile_of(given: Mapping[str, str], environ: Mapping[str, str], brokers: int) -> dict[str, str]:
+    """What a start without a file assumes, less what the user gave: loopback only, no rebalance delay, and a
+    data directory that survives restarts (XDG_DATA_HOME). A broker that is alone has internal topics of one
+    replica; several have a directory of their own, so that neither finds the other's data.
     """
-    profile = {name: value for name, value in _PROFILE.items() if name not in given}
+    assumed = _PROFILE | _PROFILE_ALONE if brokers == 1 else _PROFILE
+    profile = {name: value for name, value in assumed.items() if name not in given}
     if "node.id" not in given and "broker.id" not in given:
         profile["node.id"] = "1"
     if "log.dirs" not in given and "log.dir" not in given:
         base = environ.get("XDG_DATA_HOME") or _home_data(environ)
         if base:
-            profile["log.dirs"] = f"{base}/ottla/kafka-logs"
+            profile["log.dirs"] = f"{base}/ottla/{'kafka-logs' if brokers == 1 else 'kafka-cluster'}"
     return profile
 
 

@@ -43,6 +43,7 @@ class OttlaProcess:
         self.overrides = dict(overrides or {})
         self.environment = dict(environment or {})
         self.start_timeout_s, self.stop_timeout_s = START_TIMEOUT_S, STOP_TIMEOUT_S
+        self.ready_line = READY_LINE
         self.host = "127.0.0.1"
         self.port = free_port()
         self.keeps_directory = directory is not None
@@ -102,7 +103,7 @@ class OttlaProcess:
             with self.output_path.open("rb") as log:
                 log.seek(already)
                 said = log.read()
-            if READY_LINE.search(said):
+            if self.ready_line.search(said):
                 return True
             if self.process is not None and self.process.poll() is not None:
                 raise TimeoutError(f"the process ended with exit code {self.process.returncode}")

@@ -30,3 +30,14 @@ def free_port() -> int:
                 continue
             return port
     raise RuntimeError(f"no free port between {first} and {first + PORTS_PER_WORKER}")
+
+
+def free_ports(count: int) -> int:
+    """The first of so many ports in a row that nothing listens on."""
+    in_a_row = [free_port()]
+    for _ in range(PORTS_PER_WORKER):
+        if len(in_a_row) == count:
+            return in_a_row[0]
+        port = free_port()
+        in_a_row = [*in_a_row, port] if port == in_a_row[-1] + 1 else [port]
+    raise RuntimeError(f"no {count} free ports in a row")

@@ -26,6 +26,21 @@ def test_without_a_file_the_single_node_profile_holds() -> None:
     )
 
 
+def test_the_profile_of_several_brokers_leaves_internal_topics_their_replicas() -> None:
+    loaded = load_config(None, environ=HOME, brokers=3)
+    config = loaded.config
+    assert config.log_dirs == ("/home/user/.local/share/ottla/kafka-cluster",)
+    assert config.node_id == 1
+    assert config.integer("offsets.topic.replication.factor") == 3
+    assert config.integer("transaction.state.log.min.isr") == 2
+    assert config.integer("group.initial.rebalance.delay.ms") == 0
+    assert loaded.listeners.bound[0].bind_hosts == ("127.0.0.1", "::1")
+    assert loaded.notices == (
+        "No configuration file: profile of a single machine, "
+        "data in /home/user/.local/share/ottla/kafka-cluster",
+    )
+
+
 def test_the_profile_gives_way_to_options_and_environment() -> None:
     loaded = load_config(
         None,

@@ -61,6 +61,9 @@ def test_ctrl_c_ends_it_with_0() -> None:
         (("--override", "nothing"), "--override takes key=value"),
         (("/nowhere/server.properties",), "/nowhere/server.properties"),
         (("--override", "zookeeper.connect=a:b:c"), "zookeeper.connect"),
+        (("--brokers", "2", "--override", "zookeeper.connect=a:2181"), "zookeeper.connect"),
+        (("--brokers", "2", "--override", "listeners=PLAINTEXT://:65535"), "ports up to 65536"),
+        (("--brokers", "0"), "--brokers"),
     ],
 )
 def test_a_refused_configuration_ends_it_with_1_and_a_plain_line(arguments, complaint) -> None:

@@ -1,0 +1,171 @@
+"""Several brokers under one command: started together, started again when they end, stopped together.
+
+A stop has two steps. First no broker elects leaders any more; then all stop at once. So the last one does not
+look for others to take over, and the cluster is found again with the leaders and ISRs that it had.
+
+Exit codes: 0 after a stop in good order, 1 where a broker could not start or did not end well, 128 + the
+number of a signal that came before all were ready. A second signal kills all brokers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from broker.lifecycle import configure_logging, follow_signals, tell_of_settings
+from ottla.brokers.plan import Addresses, BrokerPlan
+from ottla.brokers.process import BrokerProcess
+from ottla.brokers.restarts import REFUSED, Restarts, how_it_ended
+from runtime.system import Env, run
+
+if TYPE_CHECKING:
+    from broker.config.load import LoadedConfig
+
+WIND_DOWN_S: Final = 1.0
+"""A broker that is held up longer is stopped without having wound down."""
+
+log = logging.getLogger("ottla.brokers")
+
+
+Greet = Callable[[Sequence[Addresses]], None]
+"""Is called with the addresses of each broker, once all have been ready."""
+
+
+def supervise(loaded: LoadedConfig, plans: Sequence[BrokerPlan], told: Sequence[str], greet: Greet) -> int:
+    """Run the brokers until a signal; the exit code. `told` are more lines for the log."""
+    configure_logging()
+    tell_of_settings(replace(loaded, notices=(*loaded.notices, *told)))
+    return run(lambda env: Supervisor(env, plans, greet).run(), "supervisor")
+
+
+class Kept:
+    """One broker, which is started again when it ends."""
+
+    def __init__(self, env: Env, plan: BrokerPlan, was_ready: Callable[[], None]) -> None:
+        self.plan = plan
+        self.addresses: Addresses = ()
+        self._env = env
+        self._was_ready = was_ready
+        self._restarts = Restarts()
+        self._process: BrokerProcess | None = None
+        self._serves = False
+        self._stopping = asyncio.Event()
+
+    async def keep(self) -> int:
+        """Until it is told to stop, or cannot start: the exit code of the last process. One that was stopped
+        before it served counts as 0: it is as if it had not been started again.
+        """
+        while True:
+            code, served_s = await self._once()
+            if self._stopping.is_set():
+                return 0 if served_s is None else code
+            pause_s = self._restarts.pause_after(code, served_s)
+            if pause_s is None:
+                log.error("Broker %d cannot start: it %s", self.plan.node_id, how_it_ended(code))
+                return code
+            log.warning(
+                "Broker %d %s; it is started again in %g s", self.plan.node_id, how_it_ended(code), pause_s
+            )
+            if await self._stopped_within(pause_s):
+                return 0
+
+    async def _once(self) -> tuple[int, float | None]:
+        """One process: its exit code, and how long it served, as `_serve` says."""
+        try:
+            process = self._process = await BrokerProcess.start(self.plan)
+        except OSError as error:
+            log.error("No process for broker %d: %s", self.plan.node_id, error)
+            return REFUSED, None
+        log.info("Broker %d is process %d", self.plan.node_id, process.pid)
+        if self._stopping.is_set():  # which nobody could tell it
+            process.stop()
+        served_s = await self._serve(process)
+        code = await process.ended()
+        self._process, self._serves = None, False
+        return code, served_s
+
+    async def _serve(self, process: BrokerProcess) -> float | None:
+        """Seconds that it served until it ended, None where it did not come to that."""
+        addresses = await process.ready()
+        if addresses is None:
+            return None
+        since = self._env.clock.monotonic()
+        self.addresses = addresses
+        self.plan = self.plan.with_ports(addresses)
+        self._serves = True
+        self._was_ready()
+        await process.ended()
+        return self._env.clock.monotonic() - since
+
+    async def _stopped_within(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def wind_down(self) -> None:
+        """From now on it is not started again; nor does it elect leaders."""
+        self._stopping.set()
+        if self._process is not None and self._serves:
+            try:
+                await asyncio.wait_for(self._process.wind_down(), WIND_DOWN_S)
+            except TimeoutError:
+                log.warning("Broker %d does not answer; it is stopped all the same", self.plan.node_id)
+
+    def stop(self) -> None:
+        """After `wind_down`."""
+        if self._process is not None:
+            self._process.stop()
+
+    def kill(self) -> None:
+        """At once, as a crash would end it."""
+        if self._process is not None:
+            self._process.kill()
+
+
+class Supervisor:
+    """See the module."""
+
+    def __init__(self, env: Env, plans: Sequence[BrokerPlan], greet: Greet) -> None:
+        self._env = env
+        self._greet = greet
+        self._greeted = False
+        self._stop = asyncio.Event()
+        self._signal = 0
+        self._brokers = [Kept(env, plan, self._one_is_ready) for plan in plans]
+
+    async def run(self) -> int:
+        """Until a signal, or until a broker cannot start; the exit code of the command."""
+        follow_signals(self._env.loop, self._signalled)
+        kept = [self._env.tasks.spawn(f"broker {each.plan.node_id}", each.keep()) for each in self._brokers]
+        stop = self._env.tasks.spawn("stop", self._stop.wait())
+        await asyncio.wait([stop, *kept], return_when=asyncio.FIRST_COMPLETED)
+        gave_up = not self._stop.is_set()
+        await asyncio.gather(*(each.wind_down() for each in self._brokers))
+        for each in self._brokers:
+            each.stop()
+        codes = await asyncio.gather(*kept)
+        log.info("All brokers have stopped")
+        if gave_up:
+            return 1
+        if not self._greeted:
+            return 128 + self._signal
+        return 1 if any(codes) else 0
+
+    def _signalled(self, number: int) -> None:
+        if self._stop.is_set():
+            for each in self._brokers:
+                each.kill()
+            os._exit(128 + number)
+        self._signal = number
+        self._stop.set()
+
+    def _one_is_ready(self) -> None:
+        if not self._greeted and all(each.addresses for each in self._brokers):
+            self._greeted = True
+            self._greet([each.addresses for each in self._brokers])
