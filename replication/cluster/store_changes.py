@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -20,7 +21,7 @@ from replication.metadata.configs import ConfigResource, ConfigType, resource_at
 from replication.metadata.features import read_features
 from replication.metadata.image import ImageHolder
 from replication.metadata.load import read_configs
-from replication.metadata.retry import retried
+from replication.metadata.retry import outlasting, retried
 from replication.metadata.store import (
     Cancel,
     MetadataStore,
@@ -83,9 +84,12 @@ class StoreChanges:
             cancel()
 
     async def read_topics(self, names: Iterable[str]) -> None:
-        """The configurations of topics, before their first partition is hosted. Raises StoreError."""
+        """The configurations of topics, before their first partition is hosted; in the next session, where
+        this one ends meanwhile.
+        """
         for name in names:
-            await self._read(ConfigResource(ConfigType.TOPIC, name))
+            resource = ConfigResource(ConfigType.TOPIC, name)
+            await outlasting(self._store, partial(self._read, resource))
 
     def _changed(self, path: str, event: WatchEvent) -> None:
         self._woken.set()

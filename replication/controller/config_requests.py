@@ -1,7 +1,8 @@
 """AlterConfigs and IncrementalAlterConfigs in a cluster: any broker writes them, all brokers are notified.
 
 The overrides are read from the store, changed by the rules that a node alone has, and written if nobody else
-changed them meanwhile. Then a note in /config/changes tells all brokers to read them.
+changed them meanwhile. Then a note in /config/changes tells all brokers to read them. All that goes on over
+lost connections and sessions, as in Kafka: a write without its note would be known to nobody.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from replication.controller.outcomes import ConfigOutcome
 from replication.metadata import controller_payloads, paths, payloads
 from replication.metadata.configs import FOLDERS, ConfigResource
 from replication.metadata.image import ClusterImage
+from replication.metadata.retry import outlasting
 from replication.metadata.store import (
     BadVersion,
+    ConnectionLost,
     Delete,
     MetadataStore,
     Node,
@@ -24,6 +27,7 @@ from replication.metadata.store import (
     NoNode,
     Operation,
     Put,
+    SessionExpired,
 )
 
 CHANGE_PREFIX: Final = f"{paths.CONFIG_CHANGES}/config_change_"
@@ -40,20 +44,25 @@ async def change_configs(
     validate_only: bool,
 ) -> list[ConfigOutcome]:
     """Do what `plan(image)` says of an image with the stored overrides, and note what was changed."""
+    unsure: dict[ConfigResource, None] = {}  # they may have been written
     while True:
-        nodes = await _read(store, resources)
+        nodes = await outlasting(store, lambda: _read(store, resources))
         stored = {
             resource: payloads.decode_config(resource.path, node.value) for resource, node in nodes.items()
         }
         kept = {resource: values for resource, values in image.configs.items() if resource not in resources}
         outcomes, made = plan(replace(image, configs={**kept, **stored}))
-        if validate_only or not made.operations:
+        if validate_only:
             return outcomes
         try:
-            await store.multi([_if_unchanged(operation, nodes) for operation in made.operations])
+            if made.operations:
+                await store.multi([_if_unchanged(operation, nodes) for operation in made.operations])
         except (BadVersion, NodeExists, NoNode):
             continue
-        for resource in made.configs:
+        except (ConnectionLost, SessionExpired):
+            unsure.update(dict.fromkeys(made.configs))
+            continue
+        for resource in {**unsure, **dict.fromkeys(made.configs)}:
             await notify(store, resource)
         return outcomes
 
@@ -61,7 +70,8 @@ async def change_configs(
 async def notify(store: MetadataStore, resource: ConfigResource) -> None:
     """Tell all brokers that the overrides of a resource have changed."""
     entity = resource.path.removeprefix(f"{paths.CONFIG}/")
-    await store.create_sequential(CHANGE_PREFIX, controller_payloads.encode_config_change(entity))
+    note = controller_payloads.encode_config_change(entity)
+    await outlasting(store, lambda: store.create_sequential(CHANGE_PREFIX, note))
 
 
 async def _read(store: MetadataStore, resources: Iterable[ConfigResource]) -> dict[ConfigResource, Node]:

@@ -2,7 +2,7 @@
 
 Only for what may be done twice without harm: reads, and writes that name the version they expect. Of the
 latter a BadVersion or NodeExists after a lost connection may mean that the first attempt was applied; the
-caller then reads and compares.
+caller then reads and compares. `retried` ends with the session, `outlasting` goes on in the next one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from replication.metadata.store import ConnectionLost, MetadataStore
+from replication.metadata.store import ConnectionLost, MetadataStore, SessionExpired
 
 _T = TypeVar("_T")
 
@@ -28,3 +28,12 @@ async def retried(store: MetadataStore, call: Callable[[], Awaitable[_T]]) -> _T
         except ConnectionLost:
             await asyncio.sleep(PAUSE_S)
             await store.connected()
+
+
+async def outlasting(store: MetadataStore, call: Callable[[], Awaitable[_T]]) -> _T:
+    """The outcome of the first call that was answered, also in a later session: for what belongs to none."""
+    while True:
+        try:
+            return await retried(store, call)
+        except SessionExpired:
+            await asyncio.sleep(PAUSE_S)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Mapping
 from typing import Any, cast
 
 from protocol import messages as m
@@ -16,6 +17,7 @@ from runtime.network import Network
 from tests.simulation.world import World
 
 OLDEST = {m.ProduceRequest.API_KEY: 3, m.FetchRequest.API_KEY: 4, m.MetadataRequest.API_KEY: 10}
+BY_ID = {m.ProduceRequest.API_KEY: 13, m.FetchRequest.API_KEY: 13, m.MetadataRequest.API_KEY: 10}
 NEWEST = {m.OffsetCommitRequest.API_KEY: 9, m.OffsetFetchRequest.API_KEY: 9}  # the last with names of topics
 SLOW_READ_S = 0.25
 
@@ -25,10 +27,15 @@ class CallLost(Exception):
 
 
 class Caller(asyncio.Protocol):
-    """See the module. `slow`: how likely it rests after a read without taking more."""
+    """See the module. `slow`: how likely it rests after a read without taking more. `oldest`: the versions
+    from which it draws, by API.
+    """
 
-    def __init__(self, world: World, name: str, chance: random.Random, slow: float) -> None:
+    def __init__(
+        self, world: World, name: str, chance: random.Random, slow: float, oldest: Mapping[int, int] = OLDEST
+    ) -> None:
         self._world, self._name, self._chance, self._slow = world, name, chance, slow
+        self._oldest = oldest
         self._connection = ClientConnection(client_id=name)
         self._asked: dict[int, asyncio.Future[m.Message]] = {}
         self._transport: asyncio.Transport | None = None
@@ -45,11 +52,12 @@ class Caller(asyncio.Protocol):
         address: tuple[str, int],
         slow: float,
         timeout_s: float,
+        oldest: Mapping[int, int] = OLDEST,
     ) -> Caller:
         """Connect and agree on versions. Raises CallLost."""
         try:
             async with asyncio.timeout(timeout_s):
-                _, protocol = await network.dial(*address, lambda: cls(world, name, chance, slow))
+                _, protocol = await network.dial(*address, lambda: cls(world, name, chance, slow, oldest))
         except OSError as error:  # TimeoutError is one
             raise CallLost(f"no connection: {error}") from None
         caller = cast(Caller, protocol)
@@ -79,7 +87,7 @@ class Caller(asyncio.Protocol):
     def _encoded(self, request: Any) -> bytes:
         key = type(request).API_KEY
         newest = min(self._connection.version_for(key), NEWEST.get(key, 1 << 15))
-        oldest = max(OLDEST.get(key, newest), self._connection.versions[key][0])
+        oldest = max(self._oldest.get(key, newest), self._connection.versions[key][0])
         return self._connection.send(request, self._chance.randint(min(oldest, newest), newest))
 
     def _send(self, frame: bytes) -> asyncio.Future[m.Message]:

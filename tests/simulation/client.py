@@ -1,16 +1,19 @@
 """What producers and readers of the simulation share: they find leaders, dial them, and forget both when
 something goes wrong.
+
+A topic that is deleted and made again is another one each time, with a name of its own here: `passing/2` is
+the second `passing`. Who works with such a one asks by its id only.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from protocol import messages as m
 from runtime.system import Env
-from tests.simulation.caller import Caller, CallLost
+from tests.simulation.caller import BY_ID, OLDEST, Caller, CallLost
 from tests.simulation.history import History, TopicPartition
 from tests.simulation.world import World
 
@@ -31,8 +34,15 @@ class Leader:
     topic_id: bytes
 
 
+def wire_name(topic: str) -> str:
+    """What brokers call the topic."""
+    return topic.partition("/")[0]
+
+
 class Client:
-    """See the module. `stopping` asks it to end what it has begun and begin nothing more."""
+    """See the module. `stopping` asks it to end what it has begun and begin nothing more; `gone` says that
+    its topics are being deleted. `ids`: the topic ids that are meant, of topics that come and go.
+    """
 
     def __init__(
         self,
@@ -43,10 +53,13 @@ class Client:
         bootstrap: Sequence[tuple[str, int]],
         topics: Sequence[str],
         slow: float = 0.0,
+        ids: Mapping[str, bytes] | None = None,
     ) -> None:
         self.world, self.env, self.name, self.history = world, env, name, history
         self.chance = world.chance(name)
-        self.stopping = False
+        self.stopping = self.gone = False
+        self.controller_id = -1
+        self._meant = dict(ids or {})
         self.leaders: dict[TopicPartition, Leader] = {}
         self.bootstrap, self._topics, self._slow = list(bootstrap), list(topics), slow
         self._addresses: dict[int, tuple[str, int]] = {}
@@ -72,7 +85,14 @@ class Client:
             caller = self._callers.get(key)
             if caller is None or caller.lost:
                 caller = await Caller.dial(
-                    self.world, self.env.network, self.name, self.chance, address, self._slow, DIAL_TIMEOUT_S
+                    self.world,
+                    self.env.network,
+                    self.name,
+                    self.chance,
+                    address,
+                    self._slow,
+                    DIAL_TIMEOUT_S,
+                    BY_ID if self._meant else OLDEST,
                 )
                 self._callers[key] = caller
             return caller
@@ -81,18 +101,34 @@ class Client:
         """Ask any broker where the partitions are. Raises CallLost."""
         address = self.chance.choice(self.bootstrap)
         caller = await self.caller_for(("bootstrap", address), address)
-        names = [m.MetadataRequest.MetadataRequestTopic(name=topic) for topic in self._topics]
+        known = {wire_name(topic): topic for topic in self._topics}
+        names = [m.MetadataRequest.MetadataRequestTopic(name=name) for name in known]
         answer = await caller.ask(
             m.MetadataRequest(topics=names, allow_auto_topic_creation=False), REQUEST_TIMEOUT_S
         )
         self._addresses = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+        self.controller_id = answer.controller_id
         for topic in answer.topics:
+            name = known[topic.name]
+            meant = topic.topic_id == self._meant.get(name, topic.topic_id)
             for each in topic.partitions:
-                partition = (topic.name, each.partition_index)
-                if each.error_code or each.leader_id < 0:
+                partition = (name, each.partition_index)
+                if each.error_code or each.leader_id < 0 or not meant:
                     self.leaders.pop(partition, None)
                 else:
                     self.leaders[partition] = Leader(each.leader_id, each.leader_epoch, topic.topic_id)
+
+    async def controller(self) -> Caller:
+        """A connection to the controller. Raises CallLost."""
+        if self.controller_id not in self._addresses:
+            await self.refresh()
+        if self.controller_id not in self._addresses:
+            raise CallLost("no controller is known")
+        return await self.caller_for(self.controller_id, self._addresses[self.controller_id])
+
+    def forget_controller(self) -> None:
+        """It may be another one by now."""
+        self.controller_id = -1
 
     def forget(self, partition: TopicPartition) -> None:
         """The leader may be another one by now."""

@@ -13,6 +13,7 @@ from tests.simulation.files import UNLIMITED, Fault
 from tests.simulation.history import History, TopicPartition
 from tests.simulation.machine import BrokerMachine
 from tests.simulation.power import Kept, Lost, Torn
+from tests.simulation.sessions import MetadataServer
 from tests.simulation.wire import Wire
 from tests.simulation.world import MS_US, World
 
@@ -20,6 +21,7 @@ BETWEEN_US = (100 * MS_US, 1_500 * MS_US)
 DOWN_US = (5 * MS_US, 700 * MS_US)
 LASTING_US = (50 * MS_US, 1_200 * MS_US)
 CUT_OFF_US = (200 * MS_US, 4_000 * MS_US)  # longer than a session, now and then
+LONG_US = (1_500 * MS_US, 5_000 * MS_US)
 
 Kind = Callable[[BrokerMachine], None]
 
@@ -33,6 +35,7 @@ class Faults:
         self._until_us = 0
         self.promised_on_disk: Callable[[TopicPartition], bool] = lambda partition: False
         self._kinds: Sequence[Kind] = ()
+        self.server: MetadataServer | None = None
 
     def draw_kinds(self, kinds: Sequence[Kind]) -> None:
         """Some of these are what happens in this run."""
@@ -116,6 +119,14 @@ class Faults:
 
     def pause(self, machine: BrokerMachine) -> None:
         self._mark(machine, "pause")
+        self._pause(machine, LASTING_US)
+
+    def long_pause(self, machine: BrokerMachine) -> None:
+        """Longer than a session: others lead by the time it goes on."""
+        self._mark(machine, "long pause")
+        self._pause(machine, LONG_US)
+
+    def _pause(self, machine: BrokerMachine, duration_us: tuple[int, int]) -> None:
         process = machine.process
         machine.pause()
 
@@ -123,7 +134,7 @@ class Faults:
             if machine.process is process:
                 machine.resume()
 
-        self._world.after(self._chance.randint(*LASTING_US), resume)
+        self._world.after(self._chance.randint(*duration_us), resume)
 
     def stop(self, machine: BrokerMachine) -> None:
         if machine.serving:
@@ -153,6 +164,33 @@ class Faults:
         ways += [(machine.name, name) for name in others if "out" in directions]
         self._mark(machine, f"cut off {' '.join(directions)}")
         self._cut_for_a_while(ways, self._chance.randint(*CUT_OFF_US))
+
+    # -- the metadata server, where there is one
+
+    def expire(self, machine: BrokerMachine) -> None:
+        """The session ends, though the broker lives and is connected."""
+        self._mark(machine, "expire")
+        self._metadata.expire(machine.kernel)
+
+    def expire_all(self, machine: BrokerMachine) -> None:
+        """All sessions end together."""
+        self._mark(machine, "expire all")
+        for each in self._machines:
+            self._metadata.expire(each.kernel)
+
+    def lose_metadata(self, machine: BrokerMachine) -> None:
+        """Nobody reaches the server, or is reached by it."""
+        self._mark(machine, "lose metadata")
+        server, names = self._metadata.kernel.name, [each.name for each in self._machines]
+        directions = self._chance.choice((("in",), ("out",), ("in", "out")))
+        ways = [(name, server) for name in names if "in" in directions]
+        ways += [(server, name) for name in names if "out" in directions]
+        self._cut_for_a_while(ways, self._chance.randint(*CUT_OFF_US))
+
+    @property
+    def _metadata(self) -> MetadataServer:
+        assert self.server is not None, "there is a metadata server"
+        return self.server
 
     def _cut_for_a_while(self, ways: Sequence[tuple[str, str]], duration_us: int) -> None:
         def heal() -> None:

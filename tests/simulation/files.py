@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import errno
+import functools
 import os
 import posixpath
 from collections.abc import Callable, Sequence
@@ -391,6 +392,7 @@ class SimFileSystem:
         return file
 
 
+@functools.lru_cache(1 << 14)
 def _parent(path: str) -> str:
     return posixpath.dirname(path) or "."
 

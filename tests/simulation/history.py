@@ -41,15 +41,17 @@ class PartitionHistory:
     offset_of: dict[bytes, int] = field(default_factory=dict)
     start_offset: int = 0  # records below it may be deleted
     losses: int = 0
+    clean_epoch: int = 0  # what earlier leaders say is of a log that is no more
 
 
 class History:
-    """See the module. `fail` is told of each breach."""
+    """See the module. `fail` is told of each breach. `leads` tells who leads a partition, really."""
 
     def __init__(self, fail: Callable[[str], None]) -> None:
         self._fail = fail
         self._sent: dict[bytes, Sent] = {}
         self.leaders_move = False  # then acks=1 promises nothing
+        self.leads: Callable[[TopicPartition, int], bool] = lambda partition, broker_id: True
         self.restarts = 0  # of brokers
         self.group_losses = 0  # how often what groups committed may have been lost
         self.partitions: dict[TopicPartition, PartitionHistory] = {}

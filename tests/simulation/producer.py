@@ -15,7 +15,7 @@ from protocol import messages as m
 from protocol.records.batch import Record
 from protocol.records.builder import build_batch
 from tests.simulation.caller import CallLost
-from tests.simulation.client import REQUEST_TIMEOUT_S, RETRIABLE, Client
+from tests.simulation.client import REQUEST_TIMEOUT_S, RETRIABLE, Client, wire_name
 from tests.simulation.history import TopicPartition
 
 OUT_OF_ORDER, UNKNOWN_PRODUCER, BAD_EPOCH = 45, 59, 47
@@ -75,8 +75,8 @@ class Producer(Client):
         return self._number
 
     async def new_id(self) -> tuple[int, int]:
-        """A producer id and its epoch, whatever it takes."""
-        while True:
+        """A producer id and its epoch, whatever it takes; -1 if the topics are gone."""
+        while not self.gone:
             try:
                 address = self.chance.choice(self.bootstrap)
                 caller = await self.caller_for(("bootstrap", address), address)
@@ -88,6 +88,7 @@ class Producer(Client):
             if answer.error_code == 0:
                 return answer.producer_id, answer.producer_epoch
             await self.back_off()
+        return -1, -1
 
 
 class Lane:
@@ -105,13 +106,15 @@ class Lane:
 
     async def run(self) -> None:
         producer, chance = self._producer, self._chance
-        while self._window or not producer.stopping:
+        while (self._window or not producer.stopping) and not producer.gone:
             if not self._window:
                 await asyncio.sleep(chance.random() * self._kind.think_s)
                 if producer.stopping:
                     return
                 if self._kind.idempotent and self._id < 0:
                     self._id, self._epoch = await producer.new_id()
+                    if producer.gone:
+                        return
                     self._sequence = 0
                     self._rows += 1
                     self._known = self._gap = False
@@ -119,6 +122,7 @@ class Lane:
                 self._window = [self._batch() for _ in range(chance.randint(1, self._kind.depth))]
             if not await self._send_window() and self._window:
                 await producer.back_off()
+        producer.history.unknown_records += sum(len(batch.values) for batch in self._window)
 
     def _batch(self) -> Batch:
         producer, chance, kind = self._producer, self._chance, self._kind
@@ -172,7 +176,7 @@ class Lane:
                 outcomes.append(_partition_answer(await caller.answer(asked, REQUEST_TIMEOUT_S)))
             except CallLost:
                 outcomes.append(None)
-        return self._settle(outcomes)
+        return self._settle(outcomes, leader.node_id)
 
     def _tell(self, caller: Any, topic_id: bytes) -> None:
         for batch in self._window:
@@ -193,15 +197,18 @@ class Lane:
             timeout_ms=1_000,
             topic_data=[
                 request.TopicProduceData(
-                    name=topic,
+                    name=wire_name(topic),
                     topic_id=topic_id,
                     partition_data=[request.PartitionProduceData(index=index, records=batch.data)],
                 )
             ],
         )
 
-    def _settle(self, outcomes: list[Any]) -> bool:
-        """What became of the window. An outcome is the partition's answer, or None if there was none."""
+    def _settle(self, outcomes: list[Any], broker_id: int) -> bool:
+        """What became of the window. An outcome is the partition's answer, or None if there was none.
+
+        One who leads no more and does not know it yet may lack sequences that the next leader has.
+        """
         history, partition = self._producer.history, self._partition
         again: list[Batch] = []
         lost_id = False
@@ -214,13 +221,13 @@ class Lane:
                 if not forgiven:
                     firm = self._kind.acks == -1 or not history.leaders_move
                     history.acknowledged(partition, outcome.base_offset, batch.values, firm=firm)
-            elif error in (OUT_OF_ORDER, UNKNOWN_PRODUCER, BAD_EPOCH):
+            elif error in (OUT_OF_ORDER, UNKNOWN_PRODUCER, BAD_EPOCH) and history.leads(partition, broker_id):
                 if not again and not self._may_be_forgotten(batch):
                     self._fail(f"error {error} for sequence {batch.sequence}")
                     return True
                 lost_id = lost_id or not again
                 again.append(batch)
-            elif error is not None and error not in RETRIABLE:
+            elif error is not None and error not in RETRIABLE and error != OUT_OF_ORDER:
                 self._fail(f"error {error}")
                 return True
             else:

@@ -9,12 +9,13 @@ from typing import Any
 from protocol import messages as m
 from protocol.records.batch import batches, read_header, records
 from tests.simulation.caller import CallLost
-from tests.simulation.client import REQUEST_TIMEOUT_S, RETRIABLE, Client
+from tests.simulation.client import REQUEST_TIMEOUT_S, RETRIABLE, Client, wire_name
 from tests.simulation.history import TopicPartition
 
 OUT_OF_RANGE = 1
 SESSION_ERRORS = (70, 71, 106)
 Rows = list[tuple[int, bytes]]
+Asked = tuple[int, int]  # from which offset, of a leader of which epoch
 
 
 class Reader(Client):
@@ -30,7 +31,7 @@ class Reader(Client):
         self._sessions = sessions
         self._keep = keep
         self._session: tuple[int, int] | None = None  # id, epoch of the next fetch
-        self._in_session: dict[TopicPartition, int] = {}
+        self._in_session: dict[TopicPartition, Asked] = {}
         self._topic_ids: dict[str, bytes] = {}
         self._session_with: object = None
         self.rows: dict[TopicPartition, Rows] = {partition: [] for partition in partitions}
@@ -38,7 +39,7 @@ class Reader(Client):
 
     async def run(self) -> None:
         """Until it is told to stop."""
-        while not self.stopping:
+        while not (self.stopping or self.gone):
             if not await self.poll(self.chance.randint(0, 300)):
                 await self.back_off()
             elif self.chance.random() < 0.1:
@@ -73,7 +74,7 @@ class Reader(Client):
                 self._losses[each] = self.history.losses(each)
                 self._position[each] = self.history.of(each).start_offset
                 self.rows[each].clear()
-        asked = {each: self._position[each] for each in led}
+        asked = {each: (self._position[each], self.leaders[each].epoch) for each in led}
         request = self._request(asked, max_wait_ms, caller)
         try:
             answer = await caller.ask(request, REQUEST_TIMEOUT_S)
@@ -84,7 +85,9 @@ class Reader(Client):
             return False
         return self._take(answer, asked)
 
-    def _request(self, asked: dict[TopicPartition, int], max_wait_ms: int, caller: object) -> m.FetchRequest:
+    def _request(
+        self, asked: dict[TopicPartition, Asked], max_wait_ms: int, caller: object
+    ) -> m.FetchRequest:
         chance = self.chance
         session_id, session_epoch, wanted, gone = 0, -1, asked, []
         self._topic_ids.update({each[0]: self.leaders[each].topic_id for each in asked})
@@ -92,22 +95,23 @@ class Reader(Client):
             if self._session is None or self._session_with is not caller:
                 self._session, self._session_with, self._in_session = (0, 0), caller, {}
             session_id, session_epoch = self._session
-            wanted = {each: offset for each, offset in asked.items() if self._in_session.get(each) != offset}
+            wanted = {each: place for each, place in asked.items() if self._in_session.get(each) != place}
             gone = [each for each in self._in_session if each not in asked]  # led by others now
             for each in gone:
                 del self._in_session[each]
             self._in_session.update(wanted)
         request = m.FetchRequest
         topics: dict[str, Any] = {}
-        for each, offset in wanted.items():
+        for each, (offset, epoch) in wanted.items():
             topic, index = each
             if topic not in topics:
                 topics[topic] = request.FetchTopic(
-                    topic=topic, topic_id=self.leaders[each].topic_id, partitions=[]
+                    topic=wire_name(topic), topic_id=self.leaders[each].topic_id, partitions=[]
                 )
             topics[topic].partitions.append(
                 request.FetchPartition(
                     partition=index,
+                    current_leader_epoch=epoch,
                     fetch_offset=offset,
                     partition_max_bytes=1 << 20 if self._keep else chance.choice((1, 500, 1 << 20)),
                 )
@@ -120,12 +124,14 @@ class Reader(Client):
             session_epoch=session_epoch,
             topics=list(topics.values()),
             forgotten_topics_data=[
-                request.ForgottenTopic(topic=topic, topic_id=self._topic_ids[topic], partitions=[index])
+                request.ForgottenTopic(
+                    topic=wire_name(topic), topic_id=self._topic_ids[topic], partitions=[index]
+                )
                 for topic, index in gone
             ],
         )
 
-    def _take(self, answer: Any, asked: dict[TopicPartition, int]) -> bool:
+    def _take(self, answer: Any, asked: dict[TopicPartition, Asked]) -> bool:
         if answer.error_code:
             self._session = None
             if answer.error_code not in SESSION_ERRORS:
@@ -134,7 +140,7 @@ class Reader(Client):
         if self._sessions:
             epoch = self._session[1] if self._session is not None else 0
             self._session = (answer.session_id, epoch + 1) if answer.session_id else None
-        names = {self.leaders[each].topic_id: each[0] for each in asked if each in self.leaders}
+        names = {self._topic_ids[topic]: topic for topic, _ in asked}
         good = True
         for topic in answer.responses:
             name = topic.topic or names.get(topic.topic_id, "")
@@ -146,10 +152,13 @@ class Reader(Client):
                 good = self._take_partition(partition, asked[partition], each) and good
         return good
 
-    def _take_partition(self, partition: TopicPartition, fetch_offset: int, found: Any) -> bool:
-        history = self.history
+    def _take_partition(self, partition: TopicPartition, asked: Asked, found: Any) -> bool:
+        history, (fetch_offset, epoch) = self.history, asked
         if history.losses(partition) != self._losses[partition]:
             return True  # said before the loss
+        if epoch < history.of(partition).clean_epoch:  # by one who may not know yet that he was replaced
+            self.forget(partition)
+            return False
         if found.error_code == OUT_OF_RANGE:
             start = history.of(partition).start_offset
             if fetch_offset >= start:

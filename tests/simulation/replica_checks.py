@@ -1,7 +1,9 @@
-"""Looks into the brokers of a cluster: who leads, and whether the replicas' logs agree.
+"""Compares the replicas of a cluster's logs with each other and with what is known about them.
 
-In one leader epoch one broker leads. Below the lowest high watermark all logs hold the same batches, with
-their offsets, epochs and checksums. Along a log offsets have no gaps and leader epochs do not fall.
+Below the lowest high watermark all logs of a topic's id hold the same batches, with their offsets, epochs
+and checksums. Of one leader epoch there is one batch at an offset, wherever it is. Along a log offsets have
+no gaps and leader epochs do not fall; none is above the partition's. The cache of leader epochs says the same
+as the batches.
 """
 
 from __future__ import annotations
@@ -10,57 +12,46 @@ from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
-from storage.scan import scan
 from tests.simulation.history import TopicPartition
+from tests.simulation.inside import Batch, batches_of, replicas_on
 from tests.simulation.machine import BrokerMachine
 from tests.simulation.watched_tree import WatchedTree
 
-Batch = tuple[int, int, int, int]  # first and last offset, leader epoch, CRC
+Key = tuple[bytes, int]
 
 
 class ReplicaChecks:
-    """See the module. To be called between steps of the brokers."""
+    """See the module. To be called between steps of the brokers.
+
+    `unclean` has the partitions that lost what was committed: their logs agree at the end only.
+    """
 
     def __init__(self, machines: Sequence[BrokerMachine], fail: Callable[[str], None]) -> None:
         self._machines, self._fail = list(machines), fail
-        self._leaders: dict[tuple[TopicPartition, int], str] = {}
+        self.unclean: dict[Key, None] = {}
 
-    def look(self, partitions: Sequence[TopicPartition]) -> None:
+    def look(self) -> None:
         """At all running brokers."""
-        for partition in partitions:
-            found = self.replicas(partition)
-            for name, replica in found:
-                if replica.is_leader:
-                    self._leads(partition, replica.leader_epoch, name)
-            logs = [(name, replica.log.high_watermark, self.batches(replica.log)) for name, replica in found]
-            for name, _, batches in logs:
-                self._check_log(f"{partition} on {name}", batches)
-            for (one, mark, batches), (other, other_mark, others) in combinations(logs, 2):
-                self._compare(partition, (one, batches), (other, others), min(mark, other_mark))
+        found: dict[Key, list[tuple[str, Any, list[Batch]]]] = {}
+        for machine in self._machines:
+            for replica in replicas_on(machine):
+                batches = batches_of(replica.log)
+                self._check_log(f"{replica} on {machine.name}", replica, batches)
+                found.setdefault((replica.topic_id, replica.index), []).append(
+                    (machine.name, replica, batches)
+                )
+        for key, logs in found.items():
+            for one, other in combinations(logs, 2):
+                self._compare(key, one, other)
 
     def replicas(self, partition: TopicPartition) -> list[tuple[str, Any]]:
         """(broker, replica) where it is there and can be read."""
-        found = []
-        for machine in self._machines:
-            if machine.serving and machine.process is not None:
-                replica = machine.process.broker.hub.dispatcher._context.replicas.get(*partition)
-                if replica is not None and not replica.offline and not replica.log.closed:
-                    found.append((machine.name, replica))
-        return found
-
-    def batches(self, log: Any) -> list[Batch]:
-        """The batches in a log's files, below its end. To look at them is no operation of the disk's."""
-        disk = log.local.files
-        draw, disk.draw = disk.draw, _no_fault
-        try:
-            return [
-                (facts.base_offset, facts.last_offset, facts.leader_epoch, facts.crc)
-                for segment in log.local.segments
-                for facts in scan(segment.handle, 0, segment.size)
-                if facts.last_offset < log.end_offset
-            ]
-        finally:
-            disk.draw = draw
+        return [
+            (machine.name, replica)
+            for machine in self._machines
+            for replica in replicas_on(machine)
+            if (replica.topic, replica.index) == partition
+        ]
 
     def settled(self, partitions: Sequence[TopicPartition], tree: WatchedTree) -> bool:
         """Whether all replicas are in sync, on brokers that serve, and nobody has more than the others."""
@@ -80,38 +71,54 @@ class ReplicaChecks:
     def check_equal(self, partitions: Sequence[TopicPartition]) -> None:
         """All replicas hold the same batches."""
         for partition in partitions:
-            logs = {name: self.batches(replica.log) for name, replica in self.replicas(partition)}
+            logs = {name: batches_of(replica.log) for name, replica in self.replicas(partition)}
             if len({tuple(batches) for batches in logs.values()}) != 1:
                 self._fail(f"{partition}: the logs differ at the end: {sorted(logs)}")
 
-    def _leads(self, partition: TopicPartition, epoch: int, name: str) -> None:
-        leader = self._leaders.setdefault((partition, epoch), name)
-        if leader != name:
-            self._fail(f"{partition}: {leader} and {name} lead in epoch {epoch}")
-
-    def _check_log(self, where: str, batches: Sequence[Batch]) -> None:
+    def _check_log(self, where: str, replica: Any, batches: Sequence[Batch]) -> None:
         for (_, last, epoch, _), (first, _, next_epoch, _) in pairwise(batches):
             if first != last + 1:
                 self._fail(f"{where}: offset {first} after {last}")
             if next_epoch < epoch:
                 self._fail(f"{where}@{first}: leader epoch {next_epoch} after {epoch}")
+        if batches and 0 <= replica.leader_epoch < batches[-1][2]:
+            self._fail(f"{where}: a batch of epoch {batches[-1][2]} in epoch {replica.leader_epoch}")
+        self._check_epochs(where, replica.log, batches)
+
+    def _check_epochs(self, where: str, log: Any, batches: Sequence[Batch]) -> None:
+        entries = log.leader_epochs._entries  # None: nobody has asked for them yet
+        if entries is None or log.leader_epochs._range is not None:
+            return
+        for (epoch, start), (next_epoch, next_start) in pairwise(entries):
+            if next_epoch <= epoch or next_start <= start:
+                self._fail(f"{where}: epochs {entries}")
+        known = -1
+        for first, last, epoch, _ in batches:
+            if last < log.start_offset:
+                continue
+            while known + 1 < len(entries) and entries[known + 1][1] <= max(first, log.start_offset):
+                known += 1
+            if known >= 0 and entries[known][0] != epoch:  # a kill may have lost the start, not the epochs'
+                self._fail(f"{where}@{first}: epoch {epoch}, the cache has {entries}")
+                return
 
     def _compare(
-        self,
-        partition: TopicPartition,
-        one: tuple[str, Sequence[Batch]],
-        other: tuple[str, Sequence[Batch]],
-        upto: int,
+        self, key: Key, one: tuple[str, Any, list[Batch]], other: tuple[str, Any, list[Batch]]
     ) -> None:
-        if not one[1] or not other[1]:
+        if not one[2] or not other[2]:
             return
-        start = max(one[1][0][0], other[1][0][0])
-        first = [batch for batch in one[1] if start <= batch[0] and batch[1] < upto]
-        second = [batch for batch in other[1] if start <= batch[0] and batch[1] < upto]
+        what = f"{one[1]}: {one[0]} and {other[0]}"
+        known = {batch[0]: batch for batch in one[2]}
+        for batch in other[2]:
+            same = known.get(batch[0])
+            if same is not None and same != batch and same[2] == batch[2]:
+                self._fail(f"{what} have {same} and {batch} of one epoch")
+        if key in self.unclean:
+            return
+        start = max(one[2][0][0], other[2][0][0])
+        upto = min(one[1].log.high_watermark, other[1].log.high_watermark)
+        first = [batch for batch in one[2] if start <= batch[0] and batch[1] < upto]
+        second = [batch for batch in other[2] if start <= batch[0] and batch[1] < upto]
         if first != second:
             wrong = next((a, b) for a, b in zip([*first, None], [*second, None], strict=False) if a != b)
-            self._fail(f"{partition}: below {upto} {one[0]} and {other[0]} differ: {wrong[0]} and {wrong[1]}")
-
-
-def _no_fault(operation: str, path: str) -> None:
-    """Nothing is wrong with the disk."""
+            self._fail(f"{what} differ below {upto}: {wrong[0]} and {wrong[1]}")

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from tests.simulation.cluster import Cluster, ClusterOnBadDisks
+from tests.simulation.administered import Cluster, ClusterOnBadDisks
+from tests.simulation.cluster import QuietCluster, QuietClusterOnBadDisks
 from tests.simulation.one_broker import OneBroker
 from tests.simulation.trace import Trace
 from tests.simulation.world import World
@@ -37,6 +38,8 @@ SCENARIOS: dict[str, Callable[[int], Scenario]] = {
     "one_broker": OneBroker,
     "cluster": Cluster,
     "bad_disks": ClusterOnBadDisks,
+    "quiet_cluster": QuietCluster,
+    "quiet_bad_disks": QuietClusterOnBadDisks,
 }
 
 

@@ -1,7 +1,7 @@
 """What all runs have in common: brokers, their clients, bad days, and the comparison at the end.
 
 Topics are made; then for nine virtual seconds clients run, and faults come and go until the eighth. All
-is mended, the clients end what they began, `settled` says when nothing is under way any more, and the whole
+is mended, the clients end what they began, `unsettled` says when nothing is under way any more, and the whole
 log of each partition is read and compared with what was promised. Who does not come to an end is a failure,
 too.
 """
@@ -34,7 +34,12 @@ FAULTS_FROM_US, FAULTS_UNTIL_US, CLIENTS_UNTIL_US = (
     9 * SECOND_US,
 )  # from then on
 END_WITHIN_US = 20 * SECOND_US
-FLUSHED, PLAIN = "flushed", "plain"
+FLUSHED, PLAIN, RISKY = "flushed", "plain", "risky"
+CONFIGS = {
+    FLUSHED: {"flush.messages": "1"},
+    PLAIN: {"flush.messages": str((1 << 63) - 1)},
+    RISKY: {"unclean.leader.election.enable": "true"},
+}
 
 KINDS = (
     ProducerKind(acks=-1, idempotent=True),
@@ -70,6 +75,7 @@ class Scenario:
             (topic, index) for topic in self.topics for index in range(self.chance.randint(1, 3))
         ]
         self.clients: list[Client] = []
+        self.stopping = False
         self._running = 0
 
     def drawn_settings(self) -> dict[str, str]:
@@ -89,9 +95,9 @@ class Scenario:
         """What may go wrong."""
         raise AssertionError("each kind of run has its own")
 
-    def settled(self) -> bool:
-        """Whether nothing is under way any more, once faults and clients have ended."""
-        return True
+    def unsettled(self) -> list[str]:
+        """What is still under way, once faults and clients have ended."""
+        return []
 
     def check_end(self) -> None:
         """More that must be true at the end."""
@@ -117,7 +123,7 @@ class Scenario:
                 machine.start()
             self._spawn(self._prepare(faults))
             if not self.world.run(READY_WITHIN_US + CLIENTS_UNTIL_US + END_WITHIN_US):
-                raise SimulationFailed("the run does not come to its end")
+                raise SimulationFailed(f"the run does not come to its end: {self.unsettled()}")
         finally:
             logger.removeHandler(reports)
             self._bury()
@@ -137,12 +143,15 @@ class Scenario:
 
     # -- clients
 
-    def _client(self, of: type[Client], name: str, *args: Any, **more: Any) -> Any:
+    def _client(
+        self, of: type[Client], name: str, topics: Sequence[str] = (), ids: Any = None, **more: Any
+    ) -> Any:
         loop = HostLoop(self.world, name)
         env = simulated_env(self.world, self.wire, self.wire.kernel(name), loop, PowerFileSystem())
         slow = 0.0 if name in ("admin", "verifier") else self.chance.choice((0.0, 0.0, 0.05, 0.3))
+        topics = topics or self.topics
         addresses = [machine.address for machine in self.machines]
-        client = of(self.world, env, name, self.history, addresses, self.topics, slow, *args, **more)
+        client = of(self.world, env, name, self.history, addresses, topics, slow, ids, **more)
         self.clients.append(client)
         return client
 
@@ -165,12 +174,11 @@ class Scenario:
                 num_partitions=sum(1 for each in self.partitions if each[0] == topic),
                 replication_factor=self.replicas,
                 configs=[
-                    config(name="flush.messages", value=value),
                     config(name="min.insync.replicas", value=str(self.replicas // 2 + 1)),
+                    *(config(name=name, value=value) for name, value in CONFIGS[topic].items()),
                 ],
             )
-            for topic, value in ((FLUSHED, "1"), (PLAIN, str((1 << 63) - 1)))
-            if topic in self.topics
+            for topic in self.topics
         ]
         await create_topics(self.clients[0], request(topics=topics, timeout_ms=1_000))
         world, now_us = self.world, self.world.now_us
@@ -188,31 +196,44 @@ class Scenario:
             sessions = chance.random() < 0.5
             self._begin(self._client(Reader, f"c{number}", partitions=self.partitions, sessions=sessions))
         self._begin(self._client(Committer, "g1", partitions=self.partitions[-2:]))
+        self.begin_more()
+
+    def begin_more(self) -> None:
+        """Clients of this kind of run."""
 
     def _begin(self, client: Any) -> None:
         client.env.loop.create_task(self._guarded(client.run()), name=client.name)
 
     # -- the end
 
+    def passing(self) -> tuple[dict[str, bytes], list[TopicPartition]]:
+        """Topics that come and go, and are there at the end: their ids and partitions."""
+        return {}, []
+
     def _stop_clients(self) -> None:
+        self.stopping = True
         for client in self.clients:
             client.stopping = True
         self._look_for_end()
 
     def _look_for_end(self) -> None:
-        if self._running or not self.settled():
+        if self._running or self.unsettled():
             self.world.after(20 * MS_US, self._look_for_end)
         else:
             self._spawn(self._verify())
 
     async def _verify(self) -> None:
         self.wire.settings = WireSettings()
-        reader = self._client(Reader, "verifier", partitions=self.partitions, keep=True)
+        ids, more = self.passing()
+        partitions = [*self.partitions, *more]
+        reader = self._client(
+            Reader, "verifier", topics=[*self.topics, *ids], ids=ids, partitions=partitions, keep=True
+        )
         done = reader.env.loop.create_task(reader.read_to_end(), name="verifier")
-        done.add_done_callback(lambda _: self._compare(reader))
+        done.add_done_callback(lambda _: self._compare(reader, partitions))
 
-    def _compare(self, reader: Reader) -> None:
-        for partition in self.partitions:
+    def _compare(self, reader: Reader, partitions: Sequence[TopicPartition]) -> None:
+        for partition in partitions:
             rows = reader.rows[partition]
             self.history.check_log(partition, self.history.of(partition).start_offset, rows)
             self.world.note("verifier", f"{partition} {len(rows)} records")

@@ -47,11 +47,22 @@ class MetadataServer:
         self.world, self.wire, self.tree = world, wire, tree
         self.kernel = wire.kernel(host)
         self.chance = world.chance("metadata server")
+        self._sessions: list[ServerSession] = []
+
+    def expire(self, kernel: Kernel) -> None:
+        """End the sessions of a host, though it lives: its processes are told when they ask next."""
+        for session in self._sessions:
+            if session.client.kernel is kernel and session.session_id != NO_SESSION:
+                self.world.note(self.kernel.name, f"session {session.session_id} is ended")
+                self.world.trace.mark("session expired")
+                _outcome(session.close)
 
     def session(self, client: SimSession, timeout_ms: int) -> ServerSession:
         """A new session for that client."""
         session = ServerSession(self, client, timeout_ms)
         _outcome(session.open)
+        self._sessions = [each for each in self._sessions if each.session_id != NO_SESSION]
+        self._sessions.append(session)
         self.world.note(self.kernel.name, f"session {session.session_id} of {client.name}")
         return session
 
@@ -243,11 +254,15 @@ class SimSession:
         if (sent_s - self._contact_s) * 3000 > 2 * self.session_timeout_ms:
             self._suspend(session)
             return
-        self._ask(session, lambda: None, lambda _: self._heard(sent_s))
+        self._ask(session, lambda: None, lambda outcome: self._heard(session, sent_s, outcome))
         self._loop.call_later(self.session_timeout_ms / 6000, self._beat)
 
-    def _heard(self, sent_s: float) -> None:
-        self._contact_s = max(self._contact_s, sent_s)
+    def _heard(self, session: ServerSession, sent_s: float, outcome: Any) -> None:
+        if isinstance(outcome, SessionExpired):
+            if self._session is session:
+                self._expired()
+        else:
+            self._contact_s = max(self._contact_s, sent_s)
 
     def _suspend(self, session: ServerSession) -> None:
         self._suspended = True
@@ -331,15 +346,12 @@ class SimSession:
 
         def done(outcome: Any) -> None:
             self._open_calls.pop(call, None)
-            self._heard(sent_s)
-            if call.done():
-                return
-            if isinstance(outcome, StoreError):
-                call.set_exception(outcome)
-            else:
-                call.set_result(outcome)
-            if isinstance(outcome, SessionExpired) and self._session is session:
-                self._expired()
+            if not call.done():
+                if isinstance(outcome, StoreError):
+                    call.set_exception(outcome)
+                else:
+                    call.set_result(outcome)
+            self._heard(session, sent_s, outcome)
 
         self._ask(session, lambda: self._apply(method, args), done)
         return await call

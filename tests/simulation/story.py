@@ -30,12 +30,13 @@ from tests.simulation.caller import CallLost
 from tests.simulation.client import Client
 from tests.simulation.env import simulated_env
 from tests.simulation.history import History
+from tests.simulation.inside import Batch, batches_of
 from tests.simulation.loop import HostLoop
 from tests.simulation.machine import BrokerMachine
 from tests.simulation.power import PowerFileSystem
 from tests.simulation.producer import Producer, ProducerKind
 from tests.simulation.reader import Reader, Rows, rows_from
-from tests.simulation.replica_checks import Batch, ReplicaChecks
+from tests.simulation.replica_checks import ReplicaChecks
 from tests.simulation.scenario import Reports
 from tests.simulation.sessions import MetadataServer, SimSession
 from tests.simulation.watched_tree import WatchedTree
@@ -128,7 +129,7 @@ class Story:
         return client
 
     def _look(self) -> None:
-        self.checks.look(self.partitions)
+        self.checks.look()
         self.world.after(LOOK_EVERY_US, self._look)
 
     def _all_know_all(self) -> bool:
@@ -271,7 +272,7 @@ class Story:
 
     def batches(self, number: int, topic: str) -> list[Batch]:
         """What a broker has of the first partition on its disk."""
-        return self.checks.batches(self.replica(number, topic).log)
+        return batches_of(self.replica(number, topic).log)
 
     # Clients
 
@@ -432,7 +433,7 @@ class Story:
             "all replicas to be in sync",
             within_s,
         )
-        self.checks.look(self.partitions)
+        self.checks.look()
         self.checks.check_equal(self.partitions)
         if self.partitions:
             self._verify()

@@ -17,6 +17,7 @@ from tests.simulation.run import regressions, run_seed
 from tests.simulation.trace import Trace
 
 SEEDS = {"one_broker": range(15), "cluster": range(30), "bad_disks": range(10)}
+NONE = range(0)
 TWICE = 5
 ROOT = Path(__file__).resolve().parents[2]
 MET = {
@@ -25,7 +26,11 @@ MET = {
         *("full disk", "failing disk", "slow disk", "cut 1"),
     },
     "bad_disks": {"power", "failing disk", "full disk", "session expired"},
-    "cluster": {"kill", "pause", "stop", "reset", "cut 1", "cut 2", "cut off in out", "session expired"},
+    "cluster": {
+        *("kill", "pause", "long pause", "stop", "reset", "cut 1", "cut 2", "cut off in out"),
+        *("session expired", "lose metadata", "moved", "cancelled", "created", "gone", "grown"),
+        *("elected", "unclean leader", "records deleted", "configured"),
+    },
 }
 
 
@@ -35,7 +40,7 @@ def of(scenario: str, *values: object) -> object:
 
 
 ALL = [of(scenario, seed) for scenario, seeds in SEEDS.items() for seed in seeds]
-ALL += [of(scenario, seed) for scenario, seed in regressions() if seed not in SEEDS[scenario]]
+ALL += [of(scenario, seed) for scenario, seed in regressions() if seed not in SEEDS.get(scenario, NONE)]
 
 
 @functools.cache

@@ -111,6 +111,23 @@ def test_a_topics_configuration_is_read_before_it_is_hosted():
     run(story)
 
 
+def test_a_topics_configuration_is_read_in_the_next_session_where_this_one_ends():
+    async def story(broker, start):
+        await start()
+        await broker.set(TOPIC, **{"cleanup.policy": "compact"})
+        broker.store.suspend()
+        reading = asyncio.ensure_future(broker.changes.read_topics(["t"]))
+        await asyncio.sleep(0)
+        broker.store.expire()
+        await asyncio.sleep(0)
+        assert not reading.done()
+        await broker.store.open()
+        await reading
+        assert broker.value() == {"cleanup.policy": "compact"}
+
+    run(story)
+
+
 def test_features_follow_their_node():
     async def story(broker, start):
         await start()

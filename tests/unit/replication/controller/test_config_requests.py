@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+
+import pytest
 
 from protocol.errors import ErrorCode
 from replication.controller import config_requests
@@ -10,7 +13,7 @@ from replication.controller.config_changes import plan_increments
 from replication.metadata import paths, payloads
 from replication.metadata.configs import AlterOperation, ConfigChange, ConfigResource, ConfigType
 from replication.metadata.image import ClusterImage, TopicImage
-from replication.metadata.store import Create, Put
+from replication.metadata.store import ConnectionLost, Create, Put, SessionExpired
 from tests.unit.replication.cluster import Rules
 from tests.unit.replication.controller.desk import Desk, story
 
@@ -96,3 +99,53 @@ async def test_changes_of_two_brokers_at_once_are_both_kept():
     await change(at, "good.a", "3")
     at.store.get = get
     assert stored(at) == {"good.x": "1", "good.y": "2", "good.a": "3"}
+
+
+@pytest.mark.parametrize("lost", [ConnectionLost, SessionExpired])
+def test_a_write_whose_answer_was_lost_is_noted(lost):
+    asyncio.run(written_and_lost(lost))
+
+
+async def written_and_lost(lost):
+    at = await Desk.with_topics()
+    multi = at.store.multi
+
+    async def applied_and_lost(operations):
+        at.store.multi = multi
+        await multi(operations)
+        raise lost("/")
+
+    at.store.multi = applied_and_lost
+    outcomes = await change(at, "good.a", "1")
+    assert [o.error for o in outcomes] == [ErrorCode.NONE]
+    assert stored(at) == {"good.a": "1"}
+    assert await notes(at) == ["topics/t"]
+
+
+@story
+async def test_a_write_that_was_lost_is_made_again():
+    at = await Desk.with_topics()
+    multi = at.store.multi
+
+    async def lost(operations):
+        at.store.multi = multi
+        raise ConnectionLost("/")
+
+    at.store.multi = lost
+    await change(at, "good.a", "1")
+    assert stored(at) == {"good.a": "1"}
+    assert await notes(at) == ["topics/t"]
+
+
+@story
+async def test_a_note_that_was_lost_is_made_again():
+    at = await Desk.with_topics()
+    create = at.store.create_sequential
+
+    async def lost(prefix, value):
+        at.store.create_sequential = create
+        raise ConnectionLost(prefix)
+
+    at.store.create_sequential = lost
+    await change(at, "good.a", "1")
+    assert await notes(at) == ["topics/t"]

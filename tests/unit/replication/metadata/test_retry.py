@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from replication.metadata.memory_store import MemoryStore
-from replication.metadata.retry import retried
+from replication.metadata.retry import outlasting, retried
 from replication.metadata.store import BadVersion, SessionExpired
 
 
@@ -49,5 +49,22 @@ def test_nothing_is_carried_over_into_another_session():
             await writing
         await store.open()
         assert await store.get("/a") is None
+
+    asyncio.run(main())
+
+
+def test_what_belongs_to_no_session_goes_on_in_the_next_one():
+    async def main():
+        store = MemoryStore()
+        await store.open()
+        store.suspend()
+        writing = asyncio.ensure_future(outlasting(store, lambda: store.create("/a", b"1")))
+        await asyncio.sleep(0)
+        store.expire()
+        await asyncio.sleep(0)
+        assert not writing.done()
+        await store.open()
+        await writing
+        assert (await store.get("/a")).value == b"1"
 
     asyncio.run(main())
