@@ -23,6 +23,7 @@ from broker.config.load import LoadedConfig, load_config
 from broker.config.values import ConfigError
 
 CLUSTER_FILE: Final = "cluster.sqlite"
+FOLDER_PREFIX: Final = "broker_"
 FIRST_ID: Final = 1
 LAST_PORT: Final = 65535
 FACTORS: Final = {
@@ -106,7 +107,7 @@ def plan_cluster(loaded: LoadedConfig, count: int) -> ClusterPlan:
 
 def folder_of(node_id: int, folder: str) -> str:
     """Where a broker keeps its data, below a configured log directory."""
-    return f"{folder}/broker_{node_id}"
+    return f"{folder}/{FOLDER_PREFIX}{node_id}"
 
 
 def _internal_topics(config: BrokerConfig, count: int) -> dict[str, str]:

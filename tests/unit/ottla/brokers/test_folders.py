@@ -28,6 +28,12 @@ def test_the_data_of_a_broker_that_was_alone_are_not_hidden(tmp_path) -> None:
         prepare(plan(tmp_path, 2))
 
 
+def test_a_broker_that_was_only_tried_alone_there_does_no_harm(tmp_path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    (tmp_path / "broker_1").mkdir()
+    assert prepare(plan(tmp_path, 2)) == []
+
+
 def test_brokers_that_are_left_out_are_named(tmp_path) -> None:
     for name in ("broker_1", "broker_2", "broker_3", "lost+found"):
         (tmp_path / name).mkdir()
