@@ -12,6 +12,7 @@ from bench import (
     archive,
     brokers,
     bulk,
+    cluster,
     compaction,
     fetch_load,
     footprint,
@@ -25,6 +26,7 @@ from bench import (
     report,
     scale,
     spark,
+    three,
 )
 from bench.rounds import Plan, Row
 from ottla.client import ClientError
@@ -43,7 +45,10 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "spark": spark.rows,
     "archive": archive.rows,
     "footprint": footprint.rows,
+    "cluster": cluster.rows,
 }
+OF_THEIR_OWN = ("footprint", "cluster")
+"""Parts that start brokers themselves, of the kinds that are measured."""
 RESULTS = Path(__file__).parent / "results"
 FULL = Plan(rounds=3, seconds=3.0, warm_up_seconds=10.0)
 QUICK = Plan(rounds=2, seconds=1.0, warm_up_seconds=3.0, scale=0.25)
@@ -58,10 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = options.only or list(PARTS)
     sides: list[brokers.Broker] = []
     measured: list[Row] = []
+    begin = brokers.make if all(name in OF_THEIR_OWN for name in names) else brokers.start
     try:
-        sides.append(brokers.start("ottla"))
+        sides.append(begin("ottla"))
         if options.against == "kafka":
-            sides.append(brokers.start("kafka"))
+            sides.append(begin("kafka"))
         elif options.against:
             sides.append(brokers.running_at(options.against))
         columns = [side.name for side in sides]
@@ -82,6 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "parts": names,
         "longest_stall_ms": {name: ms for name, ms in stalls.items() if ms is not None},
         "kafka_version": brokers.KAFKA_VERSION if "kafka" in columns else None,
+        "kafka_version_in_clusters": three.KAFKA_VERSION if "kafka" in columns else None,
     }
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     path = report.save(report.as_json(measured, [*columns, report.FLOOR], about), RESULTS, stamp)

@@ -72,7 +72,9 @@ class Broker:
         if self.process is None:
             return None
         self.process.stop()
-        told = re.search(STALL_LINE + WORKED, self.process.output_path.read_text(errors="replace"))
+        output = self.process.output_path
+        said = output.read_text(errors="replace") if output.exists() else ""
+        told = re.search(STALL_LINE + WORKED, said)
         shutil.rmtree(self.process.directory, ignore_errors=True)
         if told is None:
             return None

@@ -54,6 +54,8 @@ class FetchShape:
         "following",
     )
 
+    promises = False
+
     def __init__(
         self,
         api: int,

@@ -34,6 +34,8 @@ class HeartbeatShape:
 
     __slots__ = ("_event", "_group", "_manager", "_version", "api", "before", "following")
 
+    promises = False
+
     def __init__(self, manager: GroupManager, request: Request[m.HeartbeatRequest]) -> None:
         version, body = request.version, request.body
         self._manager = manager

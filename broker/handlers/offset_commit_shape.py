@@ -68,6 +68,8 @@ class OffsetCommitShape:
         "following",
     )
 
+    promises = False
+
     def __init__(
         self,
         context: BrokerContext,

@@ -252,7 +252,7 @@ class ProduceHandler:
         replicas, name, topic_id = self.context.replicas, topic.name, topic.topic_id
         find = partial(replicas.get, name) if name else partial(replicas.get_by_id, topic_id)
         try:
-            shape = ProduceShape(api, before, find, request.acks, name, topic_id)
+            shape = ProduceShape(api, before, find, request.acks, name, topic_id, request.timeout_ms)
         except ValueError:
             log.debug("No shape for %s", state.entries[0].replica)
             return

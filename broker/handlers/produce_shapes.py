@@ -10,13 +10,14 @@ has one shape for each topic, which keeps what it knows of the partition that wa
     0 0 0 (tags of partition, topic, request)
 
 A shape holds for one generation of the hub: leadership, topic, configuration or permissions changed, it is
-dropped. Only what needs no wait is served here: acks 0 and 1, and acks=all where the leader is all of the ISR
-that is needed.
+dropped. acks 0 and 1, and acks=all where no other replica exists, are answered with the turn; otherwise
+acks=all is a promise (`broker.net.promises`), which is kept when the in-sync replicas have the batch.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from broker.handlers.produce_answers import (
     refused,
     single_answer,
 )
+from broker.net.promises import Promise, Refused
 from protocol.errors import ErrorCode, InvalidRecords
 from protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_SIZE, TRANSACTIONAL_BIT
 from protocol.records.check import check_produced_batch, takes_long
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 I32 = struct.Struct(">i")
 FLEXIBLE_FROM = 9
 TAGS = b"\0\0\0"
+NO_POSITION = -1  # the answer is not among those of the turn
 NO_INDEX = 1 << 31  # what no request can name
 FLAGS_AT = ATTRIBUTES_AT + 1  # the low byte of a batch's attributes
 QUICK_BYTES = 12_000  # a plain batch of no more bytes holds no more records than are checked at once
@@ -65,6 +68,15 @@ def _flexible_records(buf: bytearray, p: int, end: int) -> tuple[int, int]:
     return p, -1
 
 
+def _spared(connection: Connection, at: int, length: int) -> bytearray:
+    """Bytes of the shared receive buffer, in a buffer that stays until the turn's write is over."""
+    pool = connection.hub.receiving
+    spare = pool.take(length, length)
+    spare[:length] = pool.shared_view[at : at + length]
+    connection.hub.turn.keep(spare)
+    return spare
+
+
 class ProduceShape:
     """See the module. `before` are the bytes from 12 on, up to the partition's index.
 
@@ -81,19 +93,23 @@ class ProduceShape:
         "_leader_epoch",
         "_log",
         "_middle",
+        "_min_isr",
         "_name",
         "_pack",
         "_replica",
+        "_replicated",
         "_rules",
         "_size",
         "_skip",
         "_start",
         "_tail",
+        "_timeout_ms",
         "_topic_id",
         "_version",
         "api",
         "before",
         "following",
+        "promises",
     )
 
     _replica: Replica
@@ -108,13 +124,17 @@ class ProduceShape:
         acks: int,
         name: str,
         topic_id: bytes,
+        timeout_ms: int = 0,
     ) -> None:
+        """`timeout_ms`: how long acks=all may wait for replicas."""
         self.api, self.before = api, before
         self._skip = 12 + len(before)
         self._version = api & 0xFFFF
         self._flexible = self._version >= FLEXIBLE_FROM
         self._has_start = self._version >= 5
-        self._find, self._acks = find, acks
+        self._find, self._acks, self._timeout_ms = find, acks, timeout_ms
+        self.promises = acks == ACKS_ALL
+        self._replicated, self._min_isr = False, 1
         self._name, self._topic_id = name, topic_id
         self._index, self._leader_epoch = NO_INDEX, -1
         self.following: Shape = self
@@ -130,7 +150,8 @@ class ProduceShape:
         if replica is None or not replica.is_leader:
             return False
         if self._acks == ACKS_ALL:
-            if not replica.alone or replica.min_isr != 1:
+            self._replicated, self._min_isr = not replica.alone, replica.min_isr
+            if self._min_isr != 1 and not self._replicated:
                 return False
         elif replica.fenced:
             return False
@@ -164,6 +185,10 @@ class ProduceShape:
         flags = buf[p + FLAGS_AT]
         if flags & TRANSACTIONAL_BIT:  # whether it may is the general way's to say
             return None
+        if self.promises and (  # the general way refuses it; or its answer would pass those that are owed
+            len(self._replica.isr) < self._min_isr if self._replicated else connection.promised
+        ):
+            return None
         log = self._log
         rules = self._rules
         if (length > QUICK_BYTES or flags & CODEC_MASK or not rules.plain) and takes_long(
@@ -176,10 +201,7 @@ class ProduceShape:
             if own:
                 checked = check_produced_batch(buf, p, length, rules, now_ms, self._version)
             elif length > BATCH_BYTES_MAX:
-                pool = connection.hub.receiving
-                spare = pool.take(length, length)
-                spare[:length] = pool.shared_view[p : p + length]
-                turn.keep(spare)
+                spare = _spared(connection, p, length)
                 checked = check_produced_batch(spare, 0, length, rules, now_ms, self._version)
             else:  # its own memory: the receive buffer is used again before the write
                 checked = check_produced_batch(buf[p : p + length], 0, length, rules, now_ms, self._version)
@@ -188,11 +210,9 @@ class ProduceShape:
         except (InvalidRecords, AppendRefused, StorageFailed) as error:
             self._refuse(connection, correlation_id, refused(self._index, error.error, str(error)))
             return True
-        out = connection.out
         if self._acks == 0:
             position = -1
         else:
-            position = len(out)
             if appended[3] or appended[2] != NO_TIME:  # a duplicate, or LogAppendTime
                 answer = self._unusual(correlation_id, appended.base_offset, appended.log_append_time_ms)
             elif self._has_start:
@@ -202,12 +222,23 @@ class ProduceShape:
                 )  # fmt: skip
             else:
                 answer = self._pack(self._size, correlation_id, self._head, appended[0], self._tail)
-            out.append(answer)
+            if self._replicated:
+                self._promise(connection, correlation_id, answer, appended.last_offset)
+                return True
+            position = len(connection.out)
+            connection.out.append(answer)
         turn.entries.append((self._replica, log.failures, self, connection, position, correlation_id))
         if not connection.in_turn:
             connection.in_turn = True
             turn.connections.append(connection)
         return True
+
+    def _promise(self, connection: Connection, correlation_id: int, answer: bytes, last_offset: int) -> None:
+        replica = self._replica
+        promise = Promise(connection, self, replica, last_offset, correlation_id, answer, self._timeout_ms)
+        connection.hub.turn.add(replica, promise, connection, NO_POSITION, correlation_id)
+        if last_offset < replica.log.high_watermark:  # a duplicate of what is committed
+            promise.wake()
 
     def _unusual(self, correlation_id: int, base_offset: int, log_append_time_ms: int) -> bytes:
         answer = Partition(
@@ -224,7 +255,15 @@ class ProduceShape:
             connection.close(f"Produce with acks=0 to {self._replica} was refused: {answer.error_message}")
         else:
             frame = single_answer(self._version, correlation_id, self._name, self._topic_id, answer)
-            connection.out.append(frame)
+            if type(connection.promised) is deque and connection.promised:
+                connection.promised.append(Refused(frame))
+            else:
+                connection.out.append(frame)
+
+    def refusal(self, index: int, correlation_id: int, error: ErrorCode, message: str | None) -> bytes:
+        """See `Refusing`."""
+        answer = refused(index, error, message)
+        return single_answer(self._version, correlation_id, self._name, self._topic_id, answer)
 
     def failed(
         self,
@@ -235,12 +274,9 @@ class ProduceShape:
         error: StorageFailed,
     ) -> None:
         """See `Turn`: the write of what was staged failed."""
-        answer = refused(replica.index, error.error, str(error))
         if position < 0:
             connection.hub.loop.call_soon(
                 connection.close, f"Produce with acks=0 to {replica} failed: {error}"
             )
         else:
-            connection.out[position] = single_answer(
-                self._version, correlation_id, self._name, self._topic_id, answer
-            )
+            connection.out[position] = self.refusal(replica.index, correlation_id, error.error, str(error))

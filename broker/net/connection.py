@@ -13,7 +13,8 @@ States, held in three fields rather than an enum because they are independent of
 
 A request may be answered after those behind it were served, as commits of offsets are that one turn writes:
 its answer has a place in `out` (`expect_answer`), and nothing leaves before all places are filled. Where one
-is not by the end of the turn, the connection waits.
+is not by the end of the turn, the connection waits. Answers to writes that wait for replicas stand in a queue
+of their own, behind `out` (see `promises.py`).
 
 Bounds: the receiver counts what is unfinished or waits against the budget that all connections share, and
 `out` is passed to the transport once it holds `ANSWER_BYTES`.
@@ -28,13 +29,16 @@ from typing import TYPE_CHECKING, Any, cast
 from broker.net.costly import SLICE_SECONDS
 from broker.net.frame_size import FRAME_BYTES_MIN, GENERAL_BYTES_MAX, refusal_of_size
 from broker.net.hub import SHAPES_IN_ALL_MAX, log
-from broker.net.waits import PARKED, TAKING_TURNS, UNANSWERED, Waiting
+from broker.net.long_poll import LongPoll
+from broker.net.promises import NO_PROMISES, PROMISED, give_up
+from broker.net.waits import TAKING_TURNS, UNANSWERED, Waiting
 from runtime.outgoing import Outgoing
 from runtime.receive import FrameReceiver
 
 if TYPE_CHECKING:
     from broker.net.hub import Hub
     from broker.net.listener import Listener
+    from broker.net.promises import Promises
     from broker.net.shape import Shape
     from replication.partition import Partition
 
@@ -48,7 +52,7 @@ SHAPES_MAX = 1_024  # remembered request shapes of a connection: one for each to
 SHAPE_BYTES_MAX = 1024  # of a request that is worth remembering, without its records
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(LongPoll, asyncio.BufferedProtocol):
     """See the module. Public fields are for the handlers of the hot APIs and the dispatcher."""
 
     __slots__ = (
@@ -57,29 +61,25 @@ class Connection(asyncio.BufferedProtocol):
         "_last",
         "_lengths",
         "_outgoing",
-        "_parked_on",
         "_paused",
         "_receiver",
         "_shapes",
-        "bucket",
         "client_software",
         "closed",
         "costly",
         "full",
         "have",
         "held_bytes",
-        "hub",
         "in_turn",
-        "late",
         "listener",
         "out",
         "peer_ip",
         "peer_port",
+        "promised",
         "regions",
         "seen",
         "transport",
         "unanswered",
-        "waiting",
     )
 
     def __init__(self, hub: Hub, listener: Listener) -> None:
@@ -89,6 +89,7 @@ class Connection(asyncio.BufferedProtocol):
         self.out: list[Any] = []
         self.regions = False  # a FileRegion is among the answers
         self.unanswered = 0  # places in `out` that are still open
+        self.promised: Promises = NO_PROMISES  # answers behind those in `out`
         self.waiting: Waiting | None = None
         self.costly: bool | None = None  # see broker.net.costly
         self.late = False  # the waiting time of the request in front is over
@@ -118,6 +119,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.waiting is not None:
             waiting, self.waiting = self.waiting, None
             waiting.cancel(self)
+        give_up(self)
         self._receiver.close()
         self.hub.unread.remove(self)
         if self._outgoing is not None:
@@ -219,9 +221,15 @@ class Connection(asyncio.BufferedProtocol):
                 shape = self._find_shape(buf, at, api)
                 if shape is not None and last is not None:
                     last.following = shape
-            served = None if shape is None else shape.serve(self, buf, at, end, correlation_id, own)
+            if shape is None or (self.promised and not shape.promises):
+                served = None
+            else:
+                served = shape.serve(self, buf, at, end, correlation_id, own)
             if served is None:
                 self._last = last
+                if self.promised:
+                    self.waiting = PROMISED
+                    break
                 began = began or hub.worked()
                 if self.costly is not False and not hub.costly_turns.may_serve(self, api):
                     self._take_turns()
@@ -323,39 +331,7 @@ class Connection(asyncio.BufferedProtocol):
             "its unfinished request was dropped, because requests that do not get on hold too much memory"
         )
 
-    # -- a long poll, which is run again from its own bytes
-
-    def park(self, partition: Partition, wait_ms: int) -> None:
-        """The request in front waits for news of the partition; its time counts from its first parking."""
-        self.waiting = PARKED
-        self._parked_on = partition
-        partition.waiters[self] = None
-        if self.bucket is None:
-            self.bucket = self.hub.deadlines.add(self, wait_ms)
-
-    def wake(self) -> None:
-        """The partition has news."""
-        self.unpark()
-        self.resume()
-
-    def expire(self) -> None:
-        """The waiting time is over."""
-        self.late = True
-        self.bucket = None
-        self.wake()
-
-    def served(self) -> None:
-        """A request that may have been parked is answered."""
-        self.late = False
-        if self.bucket is not None:
-            self.bucket.pop(self, None)
-            self.bucket = None
-
-    def unpark(self) -> None:
-        """Wait for news of no partition any more."""
-        if self._parked_on is not None:
-            self._parked_on.waiters.pop(self, None)
-            self._parked_on = None
+    # -- answers to requests that waited
 
     def resume(self) -> None:
         """The wait of the request in front is over."""

@@ -9,8 +9,12 @@ if TYPE_CHECKING:
 
 
 class Shape(Protocol):
-    """A request that repeats itself: all but a few fields of its bytes is known and understood."""
+    """A request that repeats itself: all but a few fields of its bytes is known and understood.
 
+    `promises`: it may be served, and answered later, while answers before it wait for replicas.
+    """
+
+    promises: bool
     api: int
     before: bytes
     following: Shape
