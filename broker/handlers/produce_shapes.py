@@ -189,8 +189,7 @@ class ProduceShape:
             len(self._replica.isr) < self._min_isr if self._replicated else connection.promised
         ):
             return None
-        log = self._log
-        rules = self._rules
+        log, rules = self._log, self._rules
         if (length > QUICK_BYTES or flags & CODEC_MASK or not rules.plain) and takes_long(
             buf, p, length, rules
         ):
@@ -205,8 +204,7 @@ class ProduceShape:
                 checked = check_produced_batch(spare, 0, length, rules, now_ms, self._version)
             else:  # its own memory: the receive buffer is used again before the write
                 checked = check_produced_batch(buf[p : p + length], 0, length, rules, now_ms, self._version)
-            # Leadership and in-sync replicas were checked by `_turn_to`, for this generation.
-            appended = log.append_as_leader(checked, self._leader_epoch, now_ms)
+            appended = log.append_as_leader(checked, self._leader_epoch, now_ms)  # we lead: see `_turn_to`
         except (InvalidRecords, AppendRefused, StorageFailed) as error:
             self._refuse(connection, correlation_id, refused(self._index, error.error, str(error)))
             return True
