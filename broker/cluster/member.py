@@ -267,7 +267,8 @@ class Member:
             config.integer("controlled.shutdown.max.retries"),
             config.integer("controlled.shutdown.retry.backoff.ms"),
         )
-        await depart(self._client, config.node_id, self._broker_epoch, settings, self._is_last)
+        leads = self._members.leads_for_others
+        await depart(self._client, config.node_id, self._broker_epoch, settings, self._is_last, leads)
 
     def _is_last(self) -> bool:
         return not any(other != self._config.node_id for other in self._holder.current.brokers)

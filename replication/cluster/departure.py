@@ -3,6 +3,10 @@
 The controller is asked to move leaderships away until this broker leads nothing that has other replicas. It
 is asked a few times; then the broker stops all the same, and the others notice by its registration.
 
+The controller's answer may come before its orders do. Kafka's brokers close their connections then, under
+producers that wait for acks=all; ours go on until they have been told that they lead no more, and all who
+wait have heard so.
+
 When all brokers stop at once the last ones find nobody to take over. Kafka's wait out their pauses; ours go
 as soon as no other broker is left.
 """
@@ -21,6 +25,8 @@ from replication.cluster.channel import ChannelLost
 from replication.cluster.controller_client import ControllerClient
 
 LOOK_EVERY_S: Final = 0.1
+ORDERS_WITHIN_S: Final = 1.0
+ORDERS_LOOK_S: Final = 0.005
 
 _log = logging.getLogger(__name__)
 
@@ -39,9 +45,10 @@ async def depart(
     broker_epoch: Callable[[], int],
     settings: DepartureSettings,
     is_last: Callable[[], bool],
+    leads: Callable[[], bool],
 ) -> bool:
     """Whether the controller has taken everything over. Never raises for what the other side does. `is_last`
-    tells whether no other broker is registered.
+    tells whether no other broker is registered, `leads` whether this one still has a role to hand over.
     """
     for attempt in range(settings.attempts):
         if attempt:
@@ -57,6 +64,7 @@ async def depart(
             continue
         if answer.error_code == ErrorCode.NONE and not answer.remaining_partitions:
             _log.info("Controlled shutdown request returned successfully")
+            await _until_told(leads)
             return True
         _log.info(
             "Controlled shutdown is not complete: %s, %d partition(s) are still led here",
@@ -71,3 +79,10 @@ async def _back_off(pause_s: float, is_last: Callable[[], bool]) -> None:
     while pause_s > 0 and not is_last():
         await asyncio.sleep(min(LOOK_EVERY_S, pause_s))
         pause_s -= LOOK_EVERY_S
+
+
+async def _until_told(leads: Callable[[], bool]) -> None:
+    left_s = ORDERS_WITHIN_S
+    while leads() and left_s > 0:
+        await asyncio.sleep(ORDERS_LOOK_S)
+        left_s -= ORDERS_LOOK_S

@@ -70,6 +70,10 @@ class ClusterReplicas(ReplicaManager):
         """Whether the metadata cache has the broker among the live ones."""
         return broker_id in self._holder.current.brokers
 
+    def leads_for_others(self) -> bool:
+        """Whether a partition is led here that another broker could lead."""
+        return any(partition.leadership is not None for partition in self)
+
     # Images
 
     def apply(self, old: ClusterImage, new: ClusterImage) -> None:

@@ -15,11 +15,11 @@ R = m.ControlledShutdownResponse
 LED = R(remaining_partitions=[R.RemainingPartition(topic_name="t", partition_index=0)])
 
 
-def departed(*answers, attempts=3, backoff_ms=0, is_last=lambda: False):
+def departed(*answers, attempts=3, backoff_ms=0, is_last=lambda: False, leads=lambda: False):
     asked = Asked(*answers)
     client = ControllerClient(asked, lambda: asked.controller)
     settings = DepartureSettings(attempts, backoff_ms)
-    done = asyncio.run(depart(client, 3, lambda: 44, settings, is_last))
+    done = asyncio.run(depart(client, 3, lambda: 44, settings, is_last, leads))
     assert all((each.broker_id, each.broker_epoch) == (3, 44) for each in asked.requests)
     return done, len(asked.requests)
 
@@ -27,6 +27,13 @@ def departed(*answers, attempts=3, backoff_ms=0, is_last=lambda: False):
 def test_it_is_over_when_nothing_is_led_here_any_more():
     assert departed(R()) == (True, 1)
     assert departed(LED, R()) == (True, 2)
+
+
+def test_the_orders_of_the_controller_are_waited_for_and_not_for_ever():
+    looks = [True, True, False]
+    assert departed(R(), leads=lambda: looks.pop(0)) == (True, 1)
+    assert looks == []
+    assert departed(R(), leads=lambda: True) == (True, 1)
 
 
 def test_a_controller_that_moves_or_refuses_is_asked_again():

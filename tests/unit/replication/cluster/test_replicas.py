@@ -98,6 +98,17 @@ def test_alive_is_who_the_image_names():
     assert not stage[1].replicas.is_alive(2)
 
 
+def test_only_partitions_that_others_could_lead_are_to_be_handed_over():
+    stage = Stage(2)
+    stage.lead(1, is_new=True)
+    assert [stage[each].replicas.leads_for_others() for each in (1, 2)] == [True, False]
+    stage.lead(2)
+    assert [stage[each].replicas.leads_for_others() for each in (1, 2)] == [False, True]
+    alone = Stage(1)
+    alone.lead(1, is_new=True)
+    assert not alone[1].replicas.leads_for_others()
+
+
 def test_a_stale_leader_and_isr_does_not_stop_the_copying():
     stage = Stage(2)
     stage.lead(1, is_new=True)

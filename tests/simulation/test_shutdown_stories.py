@@ -1,0 +1,156 @@
+"""Brokers stop in good order: leaderships move first, what cannot move goes offline. Leaders are elected."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from protocol import messages as m
+from protocol.errors import ErrorCode
+from tests.simulation.caller import CallLost
+from tests.simulation.story import SESSION_S, TICK_S, Story
+from tests.simulation.test_move_stories import apart, others
+
+pytestmark = pytest.mark.xdist_group("simulation: stories")
+
+LOST = -1000
+
+
+def stop(story, number, within_s=3.0):
+    """As SIGTERM, until the process has ended."""
+    story.machines[number].stop()
+    story.until(lambda: story.machines[number].process is None, f"broker {number} to end", within_s)
+
+
+async def produce_in_a_row(story, number, topic, told, times):
+    """Fills with the errors of one record after the other, until there is no connection any more."""
+    for count in range(times):
+        try:
+            answer = await story.producing(number, topic, b"%d-%d" % (number, count))
+        except CallLost:
+            told.append((story.now_s, LOST))
+            return
+        told.append((story.now_s, answer.error_code))
+        await asyncio.sleep(0.005)
+
+
+def test_a_leader_that_is_stopped_hands_over_before_it_closes_its_connections():
+    """Who produces to it is told of another leader, and of nothing worse; that one serves at once."""
+    with Story() as story:
+        leader, second = others(story)
+        story.create("t", (leader, second, story.controller()))
+        story.load("t")
+        story.await_acks()
+        epoch = story.state("t").leader_epoch
+        told = []
+        story.begin(produce_in_a_row(story, leader, "t", told, 1000))
+        story.pass_time(0.1)
+        moved_at = []
+        story.on_write(lambda _: moved_at.append(story.now_s) if story.leader("t") != leader else None)
+        began_s = story.now_s
+        story.machines[leader].stop()
+        story.until(lambda: moved_at, "another leader", within_s=1)
+        assert (story.leader("t"), story.state("t").leader_epoch) == (second, epoch + 1)
+        answers = []
+        story.begin(produce_in_a_row(story, second, "t", answers, 50))
+        story.until(lambda: any(error == 0 for _, error in answers), "an acknowledgement", within_s=0.3)
+        assert story.now_s - began_s < 0.3
+        story.until(lambda: story.machines[leader].process is None, "it to end", within_s=3)
+        story.until(lambda: told[-1][1] == LOST, "its connections to be closed", within_s=1)
+        errors = [error for _, error in told]
+        first = errors.index(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        assert set(errors[:first]) == {ErrorCode.NONE}
+        assert set(errors[first:-1]) == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
+        assert story.isr("t") == tuple(sorted((second, story.controller())))
+        assert not story.is_registered(leader)
+        story.start(leader)
+        story.until(lambda: leader in story.isr("t"), "it to be in sync again")
+        story.settle()
+
+
+def test_a_controller_that_is_stopped_has_a_successor_at_once():
+    with Story() as story:
+        first = story.controller()
+        second, third = others(story)
+        story.create("t", (first, second, third))
+        story.load("t")
+        story.await_acks()
+        epoch = story.controller_epoch()
+        stop(story, first)
+        story.until(lambda: story.controller() in (second, third), "another controller", within_s=0.5)
+        assert story.controller_epoch() == epoch + 1
+        assert (story.leader("t"), story.isr("t")) == (second, tuple(sorted((second, third))))
+        story.await_acks(within_s=1.5)
+        story.settle()
+
+
+def test_partitions_without_another_replica_do_not_hold_a_stop_up_and_are_offline_meanwhile():
+    with Story(min_insync_replicas="1") as story:
+        leader, other = others(story)
+        story.create("alone", (leader,))
+        story.create("t", (leader, other))
+        assert story.produce(leader, "alone", b"kept") == ErrorCode.NONE
+        stop(story, leader)
+        story.until(lambda: story.leader("alone") == -1, "it to be offline", within_s=1)
+        assert story.isr("alone") == (leader,)
+        assert story.leader("t") == other
+        story.until(
+            lambda: story.metadata(other, "alone").error_code == ErrorCode.LEADER_NOT_AVAILABLE,
+            "clients to be told so",
+            within_s=1,
+        )
+        story.start(leader)
+        story.until(lambda: story.leader("alone") == leader, "it to be led again")
+        story.settle()
+        assert story.values(leader, "alone") == [b"kept"]
+
+
+def test_a_stop_that_an_earlier_life_of_the_broker_asks_for_moves_nothing():
+    with Story() as story:
+        leader, other = others(story)
+        story.create("t", (leader, other))
+        before = story.state("t")
+        for epoch, error in (
+            (story.broker_epoch(leader) - 1, ErrorCode.STALE_BROKER_EPOCH),
+            (story.broker_epoch(leader), ErrorCode.NONE),
+        ):
+            assert story.state("t") == before
+            request = m.ControlledShutdownRequest(broker_id=leader, broker_epoch=epoch)
+            answer = story.ask(story.controller(), request)
+            assert (answer.error_code, answer.remaining_partitions) == (error, [])
+        assert (story.leader("t"), story.isr("t")) == (other, (other,))
+        story.kill(leader)  # it is not let into an ISR again until it registers anew
+        story.settle()
+
+
+def elect_preferred(story, topic):
+    """The error with which the election of a partition's first replica is answered."""
+    kind = m.ElectLeadersRequest
+    wanted = [kind.TopicPartitions(topic=topic, partitions=[0])]
+    request = kind(election_type=0, topic_partitions=wanted, timeout_ms=5_000)
+    answer = story.ask(story.controller(), request)
+    assert answer.error_code == 0, answer
+    return answer.replica_election_results[0].partition_result[0].error_code
+
+
+def test_a_preferred_leader_is_elected_once_it_is_in_sync_and_not_before():
+    with Story() as story:
+        leader, other = others(story)
+        story.create("t", (leader, other))
+        assert elect_preferred(story, "t") == ErrorCode.ELECTION_NOT_NEEDED
+        story.kill(leader)
+        story.until(lambda: story.leader("t") == other, "another leader", SESSION_S + TICK_S + 0.5)
+        assert elect_preferred(story, "t") == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+        with apart(story, leader, other):
+            story.start(leader)
+            story.until(lambda: story.machines[leader].serving, "it to serve")
+            story.pass_time(1)
+            assert story.isr("t") == (other,)
+            assert elect_preferred(story, "t") == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+        story.until(lambda: leader in story.isr("t"), "it to be in sync")
+        assert elect_preferred(story, "t") == ErrorCode.NONE
+        assert story.leader("t") == leader
+        assert story.metadata(story.controller(), "t").leader_id == leader
+        assert elect_preferred(story, "t") == ErrorCode.ELECTION_NOT_NEEDED
+        story.settle()
