@@ -8,6 +8,7 @@ producers and epochs are as before the turn.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from protocol.errors import ErrorCode
@@ -114,9 +115,19 @@ def undo_staged(log: PartitionLog) -> None:
     try:
         if segment.handle.size() > segment.size:
             segment.handle.truncate(segment.size)
-        log.leader_epochs.clip(log.end_offset)
     except OSError as error:
         log.directory.fail(error)
+    change_epochs(log, log.leader_epochs.clip)
+
+
+def change_epochs(log: PartitionLog, change: Callable[[int], None]) -> None:
+    """Let the epochs follow the end of the log after a failed append; the file may wait for room."""
+    log.epoch = -1
+    try:
+        change(log.end_offset)
+    except OSError as error:
+        if not is_full(error):
+            log.directory.fail(error)
 
 
 def fail(log: PartitionLog, error: OSError, doing: str) -> NoReturn:
@@ -184,6 +195,17 @@ def append_analysed(log: PartitionLog, view: memoryview, found: list[FollowerBat
     if not found:
         return log.end_offset
     check_follower_order(log, found)
+    try:
+        stage_fetched(log, view, found, now_ms)
+        log.write_pending()
+    except StorageFailed:  # epochs of batches that are not here begin where these do, once they come again
+        change_epochs(log, log.leader_epochs.truncate_from_end)
+        raise
+    return log.end_offset
+
+
+def stage_fetched(log: PartitionLog, view: memoryview, found: list[FollowerBatch], now_ms: int) -> None:
+    """Stage batches as they are, and let epochs and producers follow them."""
     producers = log.producers
     for at, facts in found:
         size, last, timestamp = facts.size, facts.last_offset, facts.max_timestamp
@@ -205,8 +227,6 @@ def append_analysed(log: PartitionLog, view: memoryview, found: list[FollowerBat
         if facts.producer_id >= 0:
             producers.remember(facts.producer_id)
             replay_batch(producers, facts, batch)
-    log.write_pending()
-    return log.end_offset
 
 
 def replay_batch(producers: ProducerState, facts: scan.BatchFacts, batch: Buffer) -> None:

@@ -4,8 +4,8 @@
 Invariant: epochs and start offsets both strictly increase. The file is written with each change, and synced
 by the next flush of the log, before the recovery point moves: what a power cut takes from it lies above the
 recovery point, where recovery finds the epochs in the batches. After a cut it may have an entry too many,
-which loading removes. Read on first use, so that a broker with thousands of partitions starts without opening
-it.
+which loading removes. A change that finds no room in the file is in memory and gets into the file with the
+next assignment. Read on first use, so that a broker with thousands of partitions starts without opening it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ class EpochEnd(NamedTuple):
 class LeaderEpochs:
     """The epochs of one partition. Offsets are first offsets of an epoch."""
 
-    __slots__ = ("_entries", "_files", "_path", "_range", "_synced", "writes")
+    __slots__ = ("_entries", "_files", "_path", "_range", "_synced", "_unwritten", "writes")
 
     def __init__(self, files: FileSystem, path: str) -> None:
         self._files = files
         self._path = path
         self._entries: list[tuple[int, int]] | None = None
         self._range: tuple[int, int] | None = None
+        self._unwritten = False
         self.writes = self._synced = 0
 
     def restrict(self, start_offset: int, end_offset: int) -> None:
@@ -82,7 +83,7 @@ class LeaderEpochs:
         """Epoch `epoch` writes from `start_offset` on; in the file before this returns if it is news."""
         if epoch < 0:
             raise ValueError(f"leader epoch {epoch} is negative")
-        if self._insert(epoch, start_offset):
+        if self._insert(epoch, start_offset) or self._unwritten:
             self._persist()
 
     def assign_all(self, entries: Iterable[tuple[int, int]]) -> None:
@@ -156,8 +157,10 @@ class LeaderEpochs:
             self._persist()
 
     def _persist(self) -> None:
+        self._unwritten = True
         rows = (f"{epoch} {start}" for epoch, start in self.entries)
         write_entries(self._files, self._path, rows, durable=False)
+        self._unwritten = False
         self.writes += 1
 
     def moved(self, path: str) -> None:

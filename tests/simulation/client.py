@@ -1,6 +1,8 @@
 """What producers and readers of the simulation share: they find leaders, dial them, and forget both when
 something goes wrong.
 
+As Kafka's clients, they do not believe a broker that has an older leader epoch than they were told before.
+
 A topic that is deleted and made again is another one each time, with a name of its own here: `passing/2` is
 the second `passing`. Who works with such a one asks by its id only.
 """
@@ -62,6 +64,7 @@ class Client:
         self._meant = dict(ids or {})
         self.leaders: dict[TopicPartition, Leader] = {}
         self.bootstrap, self._topics, self._slow = list(bootstrap), list(topics), slow
+        self._epochs: dict[tuple[bytes, int], int] = {}  # the greatest of which it was told, by topic id
         self._addresses: dict[int, tuple[str, int]] = {}
         self._callers: dict[object, Caller] = {}
         self._dialing = asyncio.Lock()
@@ -112,10 +115,12 @@ class Client:
             name = known[topic.name]
             meant = topic.topic_id == self._meant.get(name, topic.topic_id)
             for each in topic.partitions:
-                partition = (name, each.partition_index)
-                if each.error_code or each.leader_id < 0 or not meant:
+                partition, key = (name, each.partition_index), (topic.topic_id, each.partition_index)
+                old = each.leader_epoch < self._epochs.get(key, 0)  # the broker knows less than we do
+                if each.error_code or each.leader_id < 0 or old or not meant:
                     self.leaders.pop(partition, None)
                 else:
+                    self._epochs[key] = each.leader_epoch
                     self.leaders[partition] = Leader(each.leader_id, each.leader_epoch, topic.topic_id)
 
     async def controller(self) -> Caller:

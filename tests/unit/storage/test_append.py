@@ -1,8 +1,11 @@
+import errno
+
 import pytest
 
 from protocol.errors import ErrorCode
 from storage.append import UnexpectedAppendOffset
-from storage.errors import AppendRefused
+from storage.errors import AppendRefused, StorageFailed
+from storage.leader_epochs import LeaderEpochs
 from storage.log_config import LogConfig
 from tests.simulation.files import SimFileSystem
 from tests.support.logs import START_MS, TOPIC_ID, append, batch, marker, open_manager, read_offsets
@@ -94,3 +97,24 @@ def test_the_index_is_made_by_batch_and_not_by_append():
     for log in (leader, copy):
         index = log.active.offset_index
         assert [index.entry(i) for i in range(index.entries)] == [(n, n * one) for n in range(3, 20, 3)]
+
+
+@pytest.mark.parametrize("also", [0, 1, 2])
+def test_epochs_of_fetched_batches_that_found_no_room_begin_where_these_do_once_they_come_again(also):
+    """`also`: how many writes of the file of epochs fail, too."""
+    log = follower()
+    files = log.local.files
+    log.append_as_follower(fetched(0, epoch=1) + fetched(1, epoch=2), START_MS)
+    more = fetched(2, epoch=2) + fetched(3, epoch=3) + fetched(4, epoch=4)
+    files.fail_next("append", errno.ENOSPC, ".log")
+    for _ in range(also):
+        files.fail_next("append", errno.ENOSPC, "leader-epoch-checkpoint")
+    with pytest.raises(StorageFailed) as caught:
+        log.append_as_follower(more, START_MS)
+    assert not caught.value.offline
+    assert not log.directory.offline
+    assert log.leader_epochs.entries == [(1, 0), (2, 1)]
+    assert log.append_as_follower(more, START_MS) == 5
+    assert log.leader_epochs.entries == [(1, 0), (2, 1), (3, 3), (4, 4)]
+    entries = LeaderEpochs(files, log.leader_epochs._path).entries
+    assert entries == [(1, 0), (2, 1), (3, 3), (4, 4)]

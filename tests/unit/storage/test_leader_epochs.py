@@ -1,3 +1,4 @@
+import errno
 import itertools
 
 import pytest
@@ -107,6 +108,17 @@ def test_an_epoch_assigned_beyond_a_cut_really_begins_at_the_cut():
     epochs = cache((0, 0), (1, 13))
     epochs.clip(10)
     assert epochs.entries == [(0, 0), (1, 10)]
+
+
+def test_what_found_no_room_in_the_file_gets_there_with_the_next_assignment():
+    files = SimFileSystem()
+    epochs = cache((0, 0), (1, 13), files=files)
+    files.fail_next("append", errno.ENOSPC)
+    with pytest.raises(OSError, match="No space"):
+        epochs.truncate_from_end(13)
+    assert epochs.entries == [(0, 0)]
+    epochs.assign(0, 13)
+    assert LeaderEpochs(files, PATH).entries == [(0, 0)]
 
 
 @settings(max_examples=150, derandomize=True, deadline=None)
