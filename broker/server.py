@@ -56,7 +56,7 @@ from runtime.stalls import StallWatch
 from runtime.workers import Workers
 from storage import names
 from storage.log_config import LogConfig
-from storage.log_dirs import LogDir, read_meta
+from storage.log_dirs import KRAFT_META, ZOOKEEPER_META, LogDir, read_meta
 from storage.log_manager import LogManager
 from storage.segment_scan import scan_inline
 
@@ -163,7 +163,9 @@ class Broker:
         meta = next((d.meta for d in self.logs.dirs if d.meta is not None and d.meta.cluster_id), None)
         proposed = meta.cluster_id if meta is not None else uuid_to_text(self._env.random.uuid())
         cluster_id = await ensure_cluster_id(store, proposed)
-        self.logs.open(cluster_id, self.config.node_id)
+        # As Kafka's brokers have it on either side, so that they can take the directories over.
+        meta_version = ZOOKEEPER_META if self.config.text("zookeeper.connect") else KRAFT_META
+        self.logs.open(cluster_id, self.config.node_id, meta_version)
         if self._metadata_dir is not None:
             self._metadata_dir.check(cluster_id, self.config.node_id, self._env.random)
         await self._load_logs()

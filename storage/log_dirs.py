@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+ZOOKEEPER_META, KRAFT_META = 0, 1
+"""Versions of meta.properties: a Kafka with ZooKeeper takes no other than its own."""
+
+
 @dataclass(slots=True)
 class MetaProperties:
     """Who a log directory belongs to."""
@@ -38,7 +42,7 @@ class MetaProperties:
     cluster_id: str
     node_id: int
     directory_id: bytes
-    version: int = field(default=1, compare=False)  # 0: of a Kafka with ZooKeeper, which takes no other back
+    version: int = field(default=KRAFT_META, compare=False)
 
 
 def read_meta(files: FileSystem, path: str) -> MetaProperties | None:
@@ -148,8 +152,11 @@ class LogDir:
             self.files.sync_dir(self.path)  # or a power cut would bring it back
         return self.was_clean
 
-    def check_meta(self, cluster_id: str, node_id: int, new_directory_id: bytes) -> None:
-        """Compare `meta.properties` with who we are; write it where it is missing or lacks a directory id.
+    def check_meta(
+        self, cluster_id: str, node_id: int, new_directory_id: bytes, new_version: int = KRAFT_META
+    ) -> None:
+        """Compare `meta.properties` with who we are; write it where it is missing or lacks a directory id. A
+        new one has `new_version`.
 
         Raises InconsistentDirectory, CorruptCheckpoint, OSError.
         """
@@ -166,7 +173,7 @@ class LogDir:
                 )
         self.meta = meta
         if meta is None or meta.directory_id == ZERO_UUID or not meta.cluster_id:
-            version = meta.version if meta is not None else 1
+            version = meta.version if meta is not None else new_version
             self.meta = MetaProperties(cluster_id, node_id, new_directory_id, version)
             write_meta(self.files, path, self.meta)
 
@@ -291,7 +298,9 @@ def lock_all(files: FileSystem, dirs: Sequence[LogDir]) -> None:
             directory.fail(error)
 
 
-def check_all(dirs: Sequence[LogDir], cluster_id: str, node_id: int, random: Random) -> None:
+def check_all(
+    dirs: Sequence[LogDir], cluster_id: str, node_id: int, random: Random, new_version: int = KRAFT_META
+) -> None:
     """Compare the `meta.properties` of all directories that are online with who we are, and with each other.
 
     Raises InconsistentDirectory, CorruptCheckpoint.
@@ -301,7 +310,7 @@ def check_all(dirs: Sequence[LogDir], cluster_id: str, node_id: int, random: Ran
         if directory.offline:
             continue
         try:
-            directory.check_meta(cluster_id, node_id, random.uuid())
+            directory.check_meta(cluster_id, node_id, random.uuid(), new_version)
         except OSError as error:
             directory.fail(error)
             continue

@@ -23,7 +23,7 @@ from storage.flush_job import FlushJob
 from storage.future_logs import FutureLogs
 from storage.local_log import LocalLog
 from storage.log_config import LogConfig
-from storage.log_dirs import LogDir, check_all, lock_all
+from storage.log_dirs import KRAFT_META, LogDir, check_all, lock_all
 from storage.log_loading import finish_loading
 from storage.partition_dirs import Found, find_all
 from storage.partition_log import PartitionLog
@@ -79,14 +79,15 @@ class LogManager:
             directory.on_failure = self._failed
         lock_all(self.files, self.dirs)
 
-    def open(self, cluster_id: str, node_id: int) -> None:
-        """Lock the directories and make sure that they are ours.
+    def open(self, cluster_id: str, node_id: int, meta_version: int = KRAFT_META) -> None:
+        """Lock the directories and make sure that they are ours. New ones get a meta.properties of
+        `meta_version`.
 
         A directory that cannot be used is offline from the start; all of them: StorageFailed. Raises
         DirectoryLocked, InconsistentDirectory, CorruptCheckpoint.
         """
         self.lock()
-        check_all(self.dirs, cluster_id, node_id, self.random)
+        check_all(self.dirs, cluster_id, node_id, self.random, meta_version)
         if not self.online_dirs():
             raise StorageFailed("no log directory is usable", offline=True)
 

@@ -45,6 +45,7 @@ from replication.controller.cluster_controller import ClusterController
 from replication.controller.office import OfficeSettings
 from replication.controller.outcomes import ControllerSettings
 from replication.metadata import controller_payloads, paths
+from replication.metadata.features import supported_levels
 from replication.metadata.payloads import BrokerPayload
 from replication.metadata.registration import Registration
 from replication.metadata.retry import retried
@@ -112,7 +113,7 @@ class Member:
             config.integer("request.timeout.ms") / 1000,
         )
         self._fence = SelfFence(
-            parts.store.session_timeout_ms,
+            lambda: parts.store.session_timeout_ms,
             self._now_ms,
             lambda: self._now_ms() - parts.store.contact_age_ms(),
             self._members.fence,
@@ -215,6 +216,7 @@ class Member:
             {name: endpoint.security_protocol for name, endpoint in self._endpoints.items()},
             self._config.text("broker.rack") or None,
             self._env.clock.now_ms(),
+            supported_levels(),
         )
 
     # Life

@@ -35,7 +35,8 @@ EFFECTIVE: Final = words(
     group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms
     group.share.partition.max.record.locks group.share.record.lock.duration.ms group.share.session.timeout.ms
     leader.replication.throttled.rate
-    inter.broker.listener.name leader.imbalance.check.interval.seconds leader.imbalance.per.broker.percentage
+    inter.broker.listener.name inter.broker.protocol.version
+    leader.imbalance.check.interval.seconds leader.imbalance.per.broker.percentage
     listener.security.protocol.map listeners log.cleaner.backoff.ms
     log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms log.cleaner.enable
     log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second
@@ -66,8 +67,12 @@ EFFECTIVE: Final = words(
     share.coordinator.state.topic.prune.interval.ms share.coordinator.state.topic.replication.factor
     share.coordinator.state.topic.segment.bytes share.coordinator.write.timeout.ms socket.listen.backlog.size
     socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes
-    unclean.leader.election.enable zookeeper.connect zookeeper.connection.timeout.ms
-    zookeeper.max.in.flight.requests zookeeper.session.timeout.ms zookeeper.set.acl
+    unclean.leader.election.enable zookeeper.clientCnxnSocket zookeeper.connect
+    zookeeper.connection.timeout.ms zookeeper.max.in.flight.requests zookeeper.session.timeout.ms
+    zookeeper.set.acl zookeeper.ssl.cipher.suites zookeeper.ssl.client.enable zookeeper.ssl.enabled.protocols
+    zookeeper.ssl.endpoint.identification.algorithm zookeeper.ssl.keystore.location
+    zookeeper.ssl.keystore.password zookeeper.ssl.keystore.type zookeeper.ssl.protocol
+    zookeeper.ssl.truststore.location zookeeper.ssl.truststore.type
     ottla.cluster.file ottla.cluster.session.timeout.ms ottla.zookeeper.digest
     """
 )
@@ -79,7 +84,8 @@ _PROTECTING: Final = words(
     delegation.token.master.key delegation.token.secret.key
     max.connection.creation.rate principal.builder.class
     quota.consumer.default quota.producer.default
-    security.inter.broker.protocol security.providers super.users zookeeper.ssl.client.enable
+    security.inter.broker.protocol security.providers super.users zookeeper.ssl.crl.enable
+    zookeeper.ssl.ocsp.enable
     """
 )
 _PROTECTING_PREFIXES: Final = ("ssl.", "sasl.", "authorizer.")

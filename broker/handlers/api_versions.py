@@ -6,7 +6,8 @@ v5+: a client that names the cluster id and node id it means to talk to gets 129
 broker, so that it bootstraps anew; one without the other is 42 (KIP-1242).
 A version above 5 never gets here: the dispatcher answers 35 in the form of version 0.
 v3+: supported and finalized features. Below v4 those that can be at level 0 are not among the supported ones,
-because old Java clients refuse such ranges (KAFKA-17011); a feature at level 0 is not finalized.
+because old Java clients refuse such ranges (KAFKA-17011); a feature at level 0 is not finalized. That is also
+one that a broker of the cluster does not know.
 """
 
 from __future__ import annotations

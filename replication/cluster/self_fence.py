@@ -18,12 +18,12 @@ class SelfFence:
     """Whether this broker still knows that it leads. `look` is cheap: it may be called in every turn.
 
     `last_contact_ms` is when the store was heard from last, on the clock of `now_ms` (monotonic). `fence` is
-    told when that changes.
+    told when that changes. The time-out is the one that the store has granted, and may change with a session.
     """
 
     def __init__(
         self,
-        session_timeout_ms: int,
+        session_timeout_ms: Callable[[], int],
         now_ms: Callable[[], int],
         last_contact_ms: Callable[[], int],
         fence: Callable[[bool], None],
@@ -36,13 +36,13 @@ class SelfFence:
 
     def look(self) -> None:
         """Fence or release if that is due."""
-        fenced = self._now_ms() - self._last_contact_ms() > self._session_timeout_ms
+        fenced = self._now_ms() - self._last_contact_ms() > self._session_timeout_ms()
         if fenced == self.fenced:
             return
         self.fenced = fenced
         if fenced:
             _log.warning(
                 "No contact to the metadata store for more than %d ms: acks 0 and 1 are refused",
-                self._session_timeout_ms,
+                self._session_timeout_ms(),
             )
         self._fence(fenced)

@@ -1,16 +1,19 @@
-"""Configurations and finalized features: from the store of a cluster into the image.
+"""Configurations and levels of features: from the store of a cluster into the image.
 
 Whoever changes a configuration leaves a note in /config/changes that names what to read again; notes are
 read in their order, and removed a quarter of an hour after they were seen first, by whichever broker comes to
 it. A topic is made together with its configuration, without a note: what LeaderAndIsr names for the first
 time is read then (`read_topics`). After the session was lost everything is read again.
+
+The levels in force depend on the registered brokers, too: what one of them does not know is off
+(replication.metadata.features). Who is the controller does not matter for it; each broker looks for itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -18,7 +21,7 @@ from typing import Final
 
 from replication.metadata import controller_payloads, paths, payloads
 from replication.metadata.configs import ConfigResource, ConfigType, resource_at
-from replication.metadata.features import read_features
+from replication.metadata.features import common_levels, read_features
 from replication.metadata.image import ImageHolder
 from replication.metadata.load import read_configs
 from replication.metadata.retry import outlasting, retried
@@ -48,6 +51,8 @@ class StoreChanges:
         self._now_ms = now_ms
         self._woken = asyncio.Event()
         self._everything = False
+        self._brokers_changed = False
+        self._limits: Mapping[str, int] = {}
         self._seen: dict[str, int] = {}  # notes that were read, and when
         self._cancels: list[Cancel] = []
 
@@ -56,6 +61,7 @@ class StoreChanges:
         self._cancels = [
             self._store.watch(paths.CONFIG_CHANGES, self._changed),
             self._store.watch(paths.FEATURES, self._changed),
+            self._store.watch(paths.BROKER_IDS, self._brokers),
             self._store.on_session(self._session),
         ]
         await self._load()
@@ -71,6 +77,8 @@ class StoreChanges:
                     await self._load()
                 else:
                     await self._read_notes()
+                    if self._brokers_changed:
+                        await self._read_limits()
                     await self._read_features()
             except StoreError as error:
                 _log.warning("Configurations cannot be read and may be old for a while: %s", error)
@@ -94,6 +102,10 @@ class StoreChanges:
     def _changed(self, path: str, event: WatchEvent) -> None:
         self._woken.set()
 
+    def _brokers(self, path: str, event: WatchEvent) -> None:
+        self._brokers_changed = True
+        self._woken.set()
+
     def _session(self, event: SessionEvent) -> None:
         if event is SessionEvent.CONNECTED:
             self._everything = True
@@ -103,21 +115,29 @@ class StoreChanges:
         notes = await self._notes()
         configs = read_configs(await retried(self._store, lambda: self._store.subtree(paths.CONFIG)))
         node = await self._get(paths.FEATURES)
+        await self._read_limits()
         now_ms = self._now_ms()
         self._seen = {note: self._seen.get(note, now_ms) for note in notes}
         self._holder.publish(
             replace(
                 self._holder.current,
                 configs=MappingProxyType(configs),
-                features=read_features(paths.FEATURES, node),
+                features=replace(read_features(paths.FEATURES, node), limits=self._limits),
             )
         )
 
     async def _read_features(self) -> None:
-        features = read_features(paths.FEATURES, await self._get(paths.FEATURES))
+        stored = read_features(paths.FEATURES, await self._get(paths.FEATURES))
+        features = replace(stored, limits=self._limits)
         if features != self._holder.current.features:
             self._holder.publish(replace(self._holder.current, features=features))
-            _log.info("Finalized features are now %s", features.levels())
+            _log.info("Features are now on these levels: %s", features.levels())
+
+    async def _read_limits(self) -> None:
+        self._brokers_changed = False
+        nodes = await retried(self._store, lambda: self._store.subtree(paths.BROKER_IDS))
+        known = [_levels_of(path, node) for path, node in nodes.items()]
+        self._limits = MappingProxyType(common_levels(known))
 
     async def _read_notes(self) -> None:
         notes = await self._notes()
@@ -168,3 +188,12 @@ class StoreChanges:
 
     async def _get(self, path: str) -> Node | None:
         return await retried(self._store, lambda: self._store.get(path))
+
+
+def _levels_of(path: str, node: Node) -> Mapping[str, int]:
+    """What a registered broker knows; nothing where its node is not understood."""
+    try:
+        return payloads.decode_broker(path, node.value).features
+    except payloads.BadPayload as error:
+        _log.warning("%s", error)
+        return {}

@@ -171,7 +171,8 @@ class ClusterAdmin:
             ledger = reign.office.ledger
             features = read_features(paths.FEATURES, await ledger.get(paths.FEATURES))
             try:
-                operations = plan_features(features, updates, reign.state.controller_id)
+                known = {broker_id: each.features for broker_id, each in reign.state.brokers.items()}
+                operations = plan_features(features, updates, reign.state.controller_id, known)
             except Refused as refused:
                 return refused.error, refused.message
             if operations and not validate_only:

@@ -7,8 +7,8 @@ level in force is fine with either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.errors import ErrorCode
@@ -31,12 +31,20 @@ class FeatureUpdate:
 
 
 def plan_features(
-    image: FeatureImage, updates: Iterable[FeatureUpdate], controller_id: int
+    image: FeatureImage,
+    updates: Iterable[FeatureUpdate],
+    controller_id: int,
+    brokers: Mapping[int, Mapping[str, int]] | None = None,
 ) -> list[Operation]:
-    """What to write; nothing where all levels are in force. Raises Refused (95) with the reason."""
+    """What to write; nothing where the levels are finalized as they shall be. `brokers` are the levels that
+    the others know, where there are others. Raises Refused (95) with the reason.
+    """
+    image = replace(image, limits=None)
     levels = image.levels()
     for update in updates:
-        reason = _refusal_of(update, levels.get(update.feature, 0), controller_id)
+        reason = _refusal_of(update, levels.get(update.feature, 0), controller_id) or _unknown_to(
+            update, brokers or {}
+        )
         if reason is not None:
             raise Refused(
                 ErrorCode.INVALID_UPDATE_VERSION,
@@ -72,4 +80,12 @@ def _refusal_of(update: FeatureUpdate, current: int, controller_id: int) -> str 
         )
     if update.level > current and update.upgrade_type != UPGRADE:
         return "Can't downgrade to a newer version."
+    return None
+
+
+def _unknown_to(update: FeatureUpdate, brokers: Mapping[int, Mapping[str, int]]) -> str | None:
+    """Why a broker of the cluster could not follow."""
+    for broker_id, known in brokers.items():
+        if update.level > known.get(update.feature, 0):
+            return f"Broker {broker_id} does not support this feature."
     return None

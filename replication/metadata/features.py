@@ -4,12 +4,16 @@ The levels lie in one node of our own, `/ottla/features`; Kafka's `/feature` sta
 maps a feature to its level. The epoch that clients compare is the version of that node. A feature that the
 node does not name, or a tree without the node, has the highest level that is supported: a fresh cluster of
 Kafka 4.4 finalizes everything, too. Level 0 is off.
+
+No level in force is above what every registered broker knows. An Apache Kafka 3.9 that shares the cluster
+knows none: it may become the coordinator of any group at any time, and has neither consumer groups of KIP-848
+in a cluster with ZooKeeper nor share groups. So both are off for as long as it is registered.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -31,11 +35,13 @@ NO_NODE: Final = -1
 @dataclass(slots=True, frozen=True)
 class FeatureImage:
     """`epoch` rises with each change; `stored` holds what the node names, `NO_NODE` is its version before
-    there is one.
+    there is one. `limits` are what all brokers of a cluster know (`common_levels`); None: only this one
+    counts.
     """
 
     stored: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     version: int = NO_NODE
+    limits: Mapping[str, int] | None = None
 
     @property
     def epoch(self) -> int:
@@ -45,11 +51,26 @@ class FeatureImage:
     def level(self, feature: str) -> int:
         """The level in force; 0 for a feature that is off or not known here."""
         lowest, highest = SUPPORTED.get(feature, (0, 0))
+        if self.limits is not None:
+            highest = min(highest, self.limits.get(feature, 0))
         return max(lowest, min(highest, self.stored.get(feature, highest)))
 
     def levels(self) -> dict[str, int]:
         """Every supported feature with its level."""
         return {feature: self.level(feature) for feature in SUPPORTED}
+
+
+def supported_levels() -> dict[str, int]:
+    """The highest level of each feature that this broker knows, for its registration."""
+    return {feature: highest for feature, (_, highest) in SUPPORTED.items()}
+
+
+def common_levels(brokers: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The highest level of each feature that this broker and all of these know."""
+    levels = supported_levels()
+    for known in brokers:
+        levels = {feature: min(level, known.get(feature, 0)) for feature, level in levels.items()}
+    return levels
 
 
 def encode_features(levels: Mapping[str, int]) -> bytes:

@@ -67,13 +67,14 @@ class EndpointImage:
 @dataclass(slots=True, frozen=True)
 class BrokerImage:
     """A live broker. `endpoints` by listener name; `epoch` is the id of the transaction that registered
-    it.
+    it. `features` are the levels of ours that its registration names, if that was read.
     """
 
     broker_id: int
     epoch: int
     endpoints: Mapping[str, EndpointImage]
     rack: str | None = None
+    features: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(slots=True, frozen=True)

@@ -103,7 +103,9 @@ def read_brokers(nodes: dict[str, Node]) -> dict[int, BrokerImage]:
             name: EndpointImage(host, port, payload.protocols.get(name, name))
             for name, (host, port) in payload.endpoints.items()
         }
-        brokers[broker_id] = BrokerImage(broker_id, node.created_id, endpoints, payload.rack)
+        brokers[broker_id] = BrokerImage(
+            broker_id, node.created_id, endpoints, payload.rack, payload.features
+        )
     return dict(sorted(brokers.items()))
 
 

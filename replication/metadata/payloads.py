@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from protocol.uuids import uuid_from_text, uuid_to_text
@@ -50,13 +51,15 @@ class StatePayload:
 @dataclass(slots=True, frozen=True)
 class BrokerPayload:
     """/brokers/ids/ID: `endpoints` maps a listener name to (host, port), `protocols` to its security
-    protocol.
+    protocol. `features` are the highest levels that the broker knows of features of ours: an entry that
+    Kafka does not have and passes over, and the mark by which a broker of ours is told from one of Kafka's.
     """
 
     endpoints: Mapping[str, tuple[str, int]]
     protocols: Mapping[str, str]
     rack: str | None
     timestamp_ms: int
+    features: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
@@ -140,6 +143,8 @@ def encode_broker(broker: BrokerPayload) -> bytes:
     }
     if broker.rack is not None:
         document["rack"] = broker.rack
+    if broker.features:
+        document["ottla"] = {"features": dict(broker.features)}
     return dump(document)
 
 
@@ -162,7 +167,15 @@ def decode_broker(path: str, value: bytes) -> BrokerPayload:
         else {n: n for n in endpoints},
         str(rack) if rack is not None else None,
         integer_of(path, document.get("timestamp", -1)),
+        _features_in(document.get("ottla")),
     )
+
+
+def _features_in(mark: Any) -> Mapping[str, int]:
+    features = mark.get("features") if isinstance(mark, dict) else None
+    if not isinstance(features, dict):
+        return {}
+    return {str(name): level for name, level in features.items() if type(level) is int}
 
 
 def encode_config(values: Mapping[str, str]) -> bytes:

@@ -160,8 +160,8 @@ class MetadataStore(Protocol):
 
     @property
     def session_timeout_ms(self) -> int:
-        """After so long without contact the session ends and others see its ephemeral nodes vanish. It is
-        what was asked for: a ZooKeeper makes it 20 of its ticks at most.
+        """After so long without contact the session ends and others see its ephemeral nodes vanish. What
+        was asked for until the store is open, then what it has granted: a ZooKeeper has bounds of its own.
         """
 
     async def open(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from replication.metadata.store import check_path
+from runtime.client_tls import ClientTls
 
 _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?")
 
@@ -15,7 +16,8 @@ _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?")
 class ZookeeperSettings:
     """`hosts` is a comma-separated list of host:port; `chroot` is empty or a path below which the whole tree
     lies. `digest` is `user:password` of the scheme of that name, None for an anonymous session. `secure`
-    (zookeeper.set.acl) lets the creator alone change the nodes, and needs a digest to be one.
+    (zookeeper.set.acl) lets the creator alone change the nodes, and needs a digest or a certificate to be
+    one. `tls` is None for plain connections.
     """
 
     hosts: str
@@ -25,11 +27,13 @@ class ZookeeperSettings:
     max_in_flight: int = 10
     digest: str | None = None
     secure: bool = False
+    tls: ClientTls | None = None
 
     def __post_init__(self) -> None:
         if self.digest is not None and not all(self.digest.partition(":")):
             raise ValueError("the digest of a ZooKeeper session is user:password")
-        if self.secure and self.digest is None:
+        has_certificate = self.tls is not None and self.tls.key_store is not None
+        if self.secure and self.digest is None and not has_certificate:
             raise ValueError("ZooKeeper nodes can be protected only by a session that says who it is")
 
 

@@ -11,6 +11,7 @@ so that the same session can create it.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -45,6 +46,8 @@ from replication.metadata.zookeeper_settings import ZookeeperSettings
 from replication.metadata.zookeeper_watches import Watches
 from runtime.clock import Clock
 
+log = logging.getLogger("ottla.zookeeper")
+
 ZOOKEEPERS_OWN = "zookeeper"
 """A node of the server's that lies below its root and is no part of any tree."""
 
@@ -59,6 +62,7 @@ class ZookeeperStore:
         self._listeners = Listeners()
         self._watches = Watches(self._listeners, self._full_path)
         self._session: ZookeeperSession | None = None
+        self._session_timeout_ms = settings.session_timeout_ms
         self._last_contact = clock.monotonic()
         self._reconnected = asyncio.Event()
         self._opening = asyncio.Lock()
@@ -69,7 +73,7 @@ class ZookeeperStore:
 
     @property
     def session_timeout_ms(self) -> int:
-        return self._settings.session_timeout_ms
+        return self._session_timeout_ms
 
     async def open(self) -> None:
         async with self._opening:
@@ -242,6 +246,16 @@ class ZookeeperStore:
         self._listeners.tell_session(event)
 
     def _connected(self, session: ZookeeperSession) -> None:
+        granted_ms = session.session_timeout_ms
+        if granted_ms != self._session_timeout_ms:
+            log.warning(
+                "ZooKeeper grants a session time-out of %d ms where %d are asked for "
+                "(zookeeper.session.timeout.ms). Its bounds are minSessionTimeout and maxSessionTimeout, "
+                "2 and 20 times its tickTime",
+                granted_ms,
+                self._settings.session_timeout_ms,
+            )
+            self._session_timeout_ms = granted_ms
         self._watches.connected(session)
         self._reconnected.set()
         self._listeners.tell_session(SessionEvent.CONNECTED)

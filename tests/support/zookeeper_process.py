@@ -5,6 +5,9 @@
 
 tickTime is 500 ms, so that a session of 2 s ends after 2 s. The data is written and not synced: it survives
 a kill and a restart of the process, which is all that tests ask for. Port and data stay over them.
+
+With `tls` (key store and trust store, PEM) it takes TLS besides at `secure_address`, and asks clients for a
+certificate.
 """
 
 from __future__ import annotations
@@ -34,14 +37,20 @@ JVM_FLAGS = (
     "-Dzookeeper.forceSync=no",
     "-Dzookeeper.admin.enableServer=false",
 )
+TLS_JARS = ("netty-buffer-4", "netty-codec-4", "netty-codec-base", "netty-common", "netty-handler-4")
+TLS_JARS += ("netty-resolver-4", "netty-transport-4", "netty-transport-classes-epoll")
+TLS_JARS += ("netty-transport-native-unix-common",)
+TLS_FLAGS = ("-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",)
 
 
 class ZookeeperProcess:
     """One ZooKeeper server on a free port of 127.0.0.1."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: tuple[Path, Path] | None = None) -> None:
         self.host = "127.0.0.1"
         self.port = free_port()
+        self.secure_port = free_port()
+        self.tls = tls
         self.directory = Path(tempfile.mkdtemp(prefix="zookeeper-"))
         self.output_path = self.directory / "zookeeper.log"
         self.process: subprocess.Popen[bytes] | None = None
@@ -49,6 +58,10 @@ class ZookeeperProcess:
     @property
     def address(self) -> str:
         return f"{self.host}:{self.port}"
+
+    @property
+    def secure_address(self) -> str:
+        return f"{self.host}:{self.secure_port}"
 
     def __enter__(self) -> ZookeeperProcess:
         self.start()
@@ -72,10 +85,18 @@ class ZookeeperProcess:
             "maxClientCnxns": 0,
             "admin.enableServer": "false",
         }
+        if self.tls is not None:
+            settings["secureClientPort"] = self.secure_port
+            for store, path in zip(("keyStore", "trustStore"), self.tls, strict=True):
+                settings[f"ssl.{store}.location"] = path
+                settings[f"ssl.{store}.type"] = "PEM"
         file = self.directory / "zoo.cfg"
         file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        jars = ":".join(str(pyspark_jar(prefix)) for prefix in JARS)
-        command = [str(java()), *JVM_FLAGS, "-cp", jars]
+        names, flags = JARS, JVM_FLAGS
+        if self.tls is not None:
+            names, flags = names + TLS_JARS, flags + TLS_FLAGS
+        jars = ":".join(str(pyspark_jar(prefix)) for prefix in names)
+        command = [str(java()), *flags, "-cp", jars]
         with self.output_path.open("ab") as output:
             self.process = subprocess.Popen(
                 [*command, "org.apache.zookeeper.server.ZooKeeperServerMain", str(file)],

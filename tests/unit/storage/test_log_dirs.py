@@ -8,7 +8,7 @@ from runtime.entropy import SeededRandom
 from runtime.os_files import OsFileSystem
 from storage.errors import CorruptCheckpoint, DirectoryLocked, InconsistentDirectory, StorageFailed
 from storage.log_config import LogConfig
-from storage.log_dirs import LogDir, MetaProperties, read_meta, write_meta
+from storage.log_dirs import ZOOKEEPER_META, LogDir, MetaProperties, read_meta, write_meta
 from storage.log_manager import LogManager
 from tests.simulation.files import SimFileSystem
 from tests.support.logs import CLUSTER, TOPIC_ID, FixedClock, append, batch, open_manager
@@ -65,6 +65,16 @@ def test_a_directory_of_another_cluster_or_node_is_refused():
         directory.check_meta("cluster-b", 1, ID)
     with pytest.raises(InconsistentDirectory, match="node 1"):
         directory.check_meta("cluster-a", 2, ID)
+
+
+def test_a_new_directory_of_a_cluster_with_zookeeper_has_the_properties_of_kafkas_brokers_there():
+    files = disk()
+    LogDir(files, "/logs").check_meta("c", 3, ID, ZOOKEEPER_META)
+    lines = files.read_bytes(META).decode().split()
+    assert "broker.id=3" in lines
+    assert "version=0" in lines
+    LogDir(files, "/logs").check_meta("c", 3, ID)
+    assert read_meta(files, META).version == ZOOKEEPER_META
 
 
 def test_a_missing_directory_id_is_given():

@@ -9,7 +9,7 @@ class Broker:
     def __init__(self):
         self.now_ms = self.contact_ms = 10_000
         self.told = []
-        self.fence = SelfFence(2_000, lambda: self.now_ms, lambda: self.contact_ms, self.told.append)
+        self.fence = SelfFence(lambda: 2_000, lambda: self.now_ms, lambda: self.contact_ms, self.told.append)
 
     def after(self, ms):
         self.now_ms += ms

@@ -8,7 +8,7 @@ from replication.cluster import store_changes
 from replication.cluster.store_changes import NOTE_LIFE_MS, StoreChanges
 from replication.metadata import controller_payloads, paths, payloads
 from replication.metadata.configs import ConfigResource, ConfigType
-from replication.metadata.features import GROUP_VERSION, encode_features
+from replication.metadata.features import GROUP_VERSION, SHARE_VERSION, encode_features, supported_levels
 from replication.metadata.image import ImageHolder
 from replication.metadata.memory_store import MemoryStore, MemoryTree
 from replication.metadata.store import ConnectionLost, ensure_path
@@ -134,6 +134,31 @@ def test_features_follow_their_node():
         assert broker.holder.current.features.level(GROUP_VERSION) == 1
         await broker.store.create(paths.FEATURES, encode_features({GROUP_VERSION: 0}))
         await until(lambda: broker.holder.current.features.level(GROUP_VERSION) == 0)
+
+    run(story)
+
+
+def test_features_are_off_while_a_broker_is_registered_that_does_not_know_them(caplog):
+    def node(features):
+        return payloads.encode_broker(payloads.BrokerPayload({}, {}, None, 0, features))
+
+    async def story(broker, start):
+        def on():
+            return broker.holder.current.features.level(GROUP_VERSION) == 1
+
+        await broker.store.create(paths.broker(1), node(supported_levels()))
+        await broker.store.create(paths.broker(3), node({}))
+        await start()
+        assert not on()
+        await broker.store.delete(paths.broker(3))
+        await until(on)
+        await broker.store.create(paths.broker(3), b"{")
+        await until(lambda: not on())
+        assert "/brokers/ids/3" in caplog.text
+        await broker.store.delete(paths.broker(3))
+        await broker.store.create(paths.broker(3), node({GROUP_VERSION: 1}))
+        await until(on)
+        assert broker.holder.current.features.level(SHARE_VERSION) == 0
 
     run(story)
 

@@ -115,6 +115,20 @@ async def test_features_are_finalized_once_for_all(world):
 
 
 @story
+async def test_no_feature_is_switched_on_that_a_registered_broker_does_not_know(world):
+    host = await world.active()
+    assert await host.admin.update_features([FeatureUpdate("group.version", 0, 3)]) == (ErrorCode.NONE, None)
+    kafka = await other(world)
+    kafka.features = {}
+    await kafka.expire()
+    on = [FeatureUpdate("group.version", 1)]
+    for _ in range(20):  # each is an event of the controller's, and so is the new registration
+        error, message = await host.admin.update_features(on, validate_only=True)
+    assert error is ErrorCode.INVALID_UPDATE_VERSION
+    assert f"Broker {kafka.id} does not support this feature." in message
+
+
+@story
 async def test_producer_ids_go_to_registered_brokers(world):
     host = await world.active()
     assert await host.admin.allocate_producer_ids(2, world.hosts[2].epoch) == (ErrorCode.NONE, 0, 1000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from protocol.errors import ErrorCode
@@ -48,6 +50,22 @@ def test_refusals_in_kafkas_words(image: FeatureImage, update: FeatureUpdate, re
     assert refused.value.error == ErrorCode.INVALID_UPDATE_VERSION
     told = f"Invalid update version {update.level} for feature {update.feature}. {reason}"
     assert refused.value.message == FAILED + told
+
+
+def test_a_broker_that_does_not_know_the_level_stands_against_it():
+    on = [FeatureUpdate("group.version", 1)]
+    limited = replace(OFF, limits={})
+    with pytest.raises(Refused, match=r"Broker 3 does not support this feature\."):
+        plan_features(limited, on, 7, {7: {"group.version": 1}, 3: {}})
+    assert plan_features(limited, on, 7, {7: {"group.version": 1}}) == [
+        Put(paths.FEATURES, encode_features({"group.version": 1, "share.version": 0}), 6)
+    ]
+
+
+def test_off_is_finalized_although_a_broker_keeps_the_feature_off_as_it_is():
+    limited = FeatureImage(limits={})
+    off = [FeatureUpdate(name, 0, SAFE_DOWNGRADE) for name in ("group.version", "share.version")]
+    assert plan_features(limited, off, 7, {3: {}}) == [Create(paths.FEATURES, BOTH_OFF)]
 
 
 def test_one_refusal_refuses_all():

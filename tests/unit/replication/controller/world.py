@@ -20,6 +20,7 @@ from replication.controller.cluster_state import TopicPartition
 from replication.controller.office import OfficeSettings
 from replication.controller.outcomes import ControllerSettings
 from replication.metadata import paths, payloads
+from replication.metadata.features import supported_levels
 from replication.metadata.image import BrokerImage, ImageHolder, PartitionImage, TopicImage
 from replication.metadata.load import read_brokers
 from replication.metadata.memory_store import MemoryStore, MemoryTree
@@ -166,6 +167,7 @@ class Host:
         self.id = broker_id
         self.alive = False
         self.starts = 0
+        self.features = supported_levels()
         self.disk: dict[TopicPartition, bytes] = {}
 
     async def start(self) -> None:
@@ -201,7 +203,9 @@ class Host:
 
     async def register(self) -> None:
         """Under the session of now; waits for an earlier registration of this id to go."""
-        broker = payloads.BrokerPayload({LISTENER: (f"host{self.id}", 9092)}, {LISTENER: LISTENER}, None, 0)
+        broker = payloads.BrokerPayload(
+            {LISTENER: (f"host{self.id}", 9092)}, {LISTENER: LISTENER}, None, 0, self.features
+        )
         if paths.broker(self.id) in self.world.tree.nodes:
             gone = asyncio.Event()
             cancel = self.store.watch(paths.broker(self.id), lambda *_: gone.set())

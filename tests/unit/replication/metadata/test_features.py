@@ -10,8 +10,10 @@ from replication.metadata.features import (
     NO_NODE,
     SHARE_VERSION,
     FeatureImage,
+    common_levels,
     encode_features,
     read_features,
+    supported_levels,
 )
 from replication.metadata.payloads import BadPayload
 from replication.metadata.store import Node
@@ -45,3 +47,13 @@ def test_a_feature_that_is_not_named_has_its_highest_level_and_one_from_a_newer_
 def test_a_damaged_node_is_named(value: bytes):
     with pytest.raises(BadPayload, match="/ottla/features"):
         read_features(paths.FEATURES, node(value))
+
+
+def test_what_all_brokers_know_is_the_most_that_is_in_force():
+    ours, newer, kafka = supported_levels(), {GROUP_VERSION: 2, SHARE_VERSION: 2}, {}
+    assert common_levels([]) == common_levels([ours, newer]) == {GROUP_VERSION: 1, SHARE_VERSION: 1}
+    assert common_levels([ours, {GROUP_VERSION: 1}]) == {GROUP_VERSION: 1, SHARE_VERSION: 0}
+    mixed = FeatureImage({GROUP_VERSION: 1}, 3, common_levels([ours, kafka]))
+    assert mixed.levels() == {GROUP_VERSION: 0, SHARE_VERSION: 0}
+    off = FeatureImage({GROUP_VERSION: 0}, 3, common_levels([ours]))
+    assert off.levels() == {GROUP_VERSION: 0, SHARE_VERSION: 1}

@@ -68,6 +68,16 @@ def test_a_broker_names_its_first_plaintext_endpoint_at_the_top():
     assert payloads.decode_broker("/b", payloads.encode_broker(broker)) == broker
 
 
+def test_a_broker_of_ours_says_which_levels_of_features_it_knows():
+    broker = payloads.BrokerPayload({"P": ("h", 1)}, {"P": "PLAINTEXT"}, None, 1, {"group.version": 1})
+    document = json.loads(payloads.encode_broker(broker))
+    assert (document["features"], document["ottla"]) == ({}, {"features": {"group.version": 1}})
+    assert payloads.decode_broker("/b", payloads.encode_broker(broker)) == broker
+    for mark in (None, 1, {}, {"features": 1}, {"features": {"group.version": "1"}}):
+        document["ottla"] = mark
+        assert payloads.decode_broker("/b", json.dumps(document).encode()).features == {}
+
+
 def test_a_broker_without_plaintext_and_rack():
     broker = payloads.BrokerPayload({"S": ("h", 1)}, {"S": "SASL_SSL"}, None, 1)
     document = json.loads(payloads.encode_broker(broker))
