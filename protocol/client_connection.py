@@ -23,6 +23,7 @@ from protocol.headers import (
     decode_response_header,
     encode_request_header,
 )
+from protocol.primitives import Buffer
 
 MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
 _CORRELATION_IDS: Final = 0x80000000
@@ -111,7 +112,13 @@ class ClientConnection:
         """
         return [self._response(payload) for payload in self._frames.feed(received)]
 
-    def _response(self, payload: bytes) -> tuple[int, m.Message]:
+    def response(self, payload: Buffer) -> m.Message:
+        """The response in the payload of a frame, for an owner that finds the frames itself. Its records are
+        views of the payload. Raises as `receive`.
+        """
+        return self._response(payload)[1]
+
+    def _response(self, payload: Buffer) -> tuple[int, m.Message]:
         if not self._in_flight:
             raise ProtocolViolation(f"a response of {len(payload)} bytes to no request")
         sent = self._in_flight.popleft()
@@ -125,7 +132,7 @@ class ClientConnection:
         message, _ = m.response_class(sent.api_key).decode(sent.version, payload, at)
         return correlation_id, message
 
-    def _api_versions_response(self, version: int, payload: bytes, at: int) -> m.ApiVersionsResponse:
+    def _api_versions_response(self, version: int, payload: Buffer, at: int) -> m.ApiVersionsResponse:
         """Learn the broker's versions. A refusal of ours comes in the layout of version 0 (KIP-511)."""
         if len(payload) < at + 2:
             raise MalformedMessage("an ApiVersions response without an error code")

@@ -18,6 +18,7 @@ from storage import roll, scan, transactions
 from storage.errors import AppendRefused, CorruptLog, StorageFailed, is_full
 from storage.log_config import FOREVER
 from storage.segment import UNKNOWN
+from storage.tail import BATCH_BYTES_MAX
 
 if TYPE_CHECKING:
     from storage.partition_log import PartitionLog
@@ -220,7 +221,9 @@ def stage_fetched(log: PartitionLog, view: memoryview, found: list[FollowerBatch
         log.make_room(size, timestamp, last, now_ms)
         if log.position == 0:
             log.start_segment(timestamp, now_ms)
-        batch = bytes(view[at : at + size])
+        batch: Buffer = view[at : at + size]
+        if size <= BATCH_BYTES_MAX:  # the tail keeps it
+            batch = bytes(batch)
         log.staged.append((batch, size, last, timestamp))
         log.position += size
         log.next_offset = last + 1

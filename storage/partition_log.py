@@ -316,7 +316,8 @@ class PartitionLog:
         """Append fetched batches as they are; the new end offset.
 
         Batches must continue the log with increasing last offsets; gaps upward are legal. CRCs are checked,
-        records and sequences are not. Raises AppendRefused, UnexpectedAppendOffset, StorageFailed.
+        records and sequences are not. All is written when this returns, and the buffer is free. Raises
+        AppendRefused, UnexpectedAppendOffset, StorageFailed.
         """
         return append.append_fetched(self, memoryview(records), now_ms)
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
+from broker.cluster.link import Link
 from protocol.client_connection import ClientConnection
 from protocol.errors import MalformedMessage, ProtocolViolation, UnsupportedVersion
 from replication.cluster.channel import ChannelLost
 from runtime.network import Address, Network
+
+LOOK_AGAIN_S = 1.0
 
 
 @dataclass(slots=True, frozen=True)
@@ -30,50 +33,8 @@ class ChannelSettings:
     timeout_s: float = 30.0
 
 
-class _Link(asyncio.Protocol):
-    """One connection: bytes to the sans-I/O client and back."""
-
-    def __init__(self, settings: ChannelSettings) -> None:
-        self.client = ClientConnection(settings.client_id, "ottla", settings.software_version)
-        self.failure: Exception | None = None
-        self._transport: asyncio.Transport
-        self._answer: asyncio.Future[Any] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            for _, message in self.client.receive(data):
-                answer, self._answer = self._answer, None
-                if answer is None:
-                    raise ProtocolViolation("an answer that nobody waits for")
-                if not answer.done():
-                    answer.set_result(message)
-        except (ProtocolViolation, MalformedMessage) as error:
-            self.drop(error)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._fail(exc or ConnectionResetError("the other side closed the connection"))
-
-    def drop(self, reason: Exception) -> None:
-        """Close at once; who waits for an answer hears the reason."""
-        self._fail(reason)
-        self._transport.abort()
-
-    def _fail(self, reason: Exception) -> None:
-        self.failure = self.failure or reason
-        answer, self._answer = self._answer, None
-        if answer is not None and not answer.done():
-            answer.set_exception(self.failure)
-
-    async def send(self, frame: bytes) -> Any:
-        """Send one request and await its answer."""
-        if self.failure is not None:
-            raise self.failure
-        answer = self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(frame)
-        return await answer
+def _client(settings: ChannelSettings) -> ClientConnection:
+    return ClientConnection(settings.client_id, "ottla", settings.software_version)
 
 
 class DialledChannel:
@@ -83,21 +44,26 @@ class DialledChannel:
         self._network = network
         self._broker_id = broker_id
         self._settings = settings
-        self._link: _Link | None = None
+        self._link: Link | None = None
         self._aborts = 0
         self._busy = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due = 0.0  # when the time of the newest request is over
+        self._timer: asyncio.TimerHandle | None = None
 
     async def ask(self, request: Any, version: int | None = None) -> Any:
         """See the port."""
         assert not self._busy, "one request at a time"
         self._busy = True
+        self._expires()
         try:
-            async with asyncio.timeout(self._settings.timeout_s):
+            link = self._link
+            if link is None or link.failure is not None:
                 link = await self._connected()
-                if version is None and not link.client.negotiated:
-                    await self._negotiate(link)
-                return await link.send(link.client.send(request, version))
-        except (OSError, TimeoutError, ProtocolViolation, MalformedMessage, UnsupportedVersion) as error:
+            if version is None and not link.client.negotiated:
+                await self._negotiate(link)
+            return await link.send(link.client.send(request, version))
+        except (OSError, ProtocolViolation, MalformedMessage, UnsupportedVersion) as error:
             self.abort()
             raise ChannelLost(f"broker {self._broker_id}: {str(error) or type(error).__name__}") from error
         except BaseException:
@@ -106,22 +72,42 @@ class DialledChannel:
         finally:
             self._busy = False
 
-    async def _connected(self) -> _Link:
+    # The time of a request: one timer looks again when that of the newest request may be over, since one
+    # for each request costs more than the rest of a small answer.
+
+    def _expires(self) -> None:
+        loop = self._loop = self._loop or asyncio.get_running_loop()
+        self._due = loop.time() + self._settings.timeout_s
+        if self._timer is None:
+            self._timer = loop.call_at(self._due, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if not self._busy or self._loop is None:
+            return
+        now = self._loop.time()
+        if now < self._due or self._link is None:  # dialling has a limit of its own
+            self._timer = self._loop.call_at(max(self._due, now + LOOK_AGAIN_S), self._look)
+        else:
+            self._link.drop(TimeoutError("it did not answer in time"))
+
+    async def _connected(self) -> Link:
         link = self._link
         if link is None or link.failure is not None:
             address = self._settings.address_of(self._broker_id)
             if address is None:
                 raise ConnectionRefusedError("its address is not known")
             aborts = self._aborts
-            _, dialled = await self._network.dial(*address, lambda: _Link(self._settings))
-            assert isinstance(dialled, _Link)
+            async with asyncio.timeout(self._settings.timeout_s):
+                _, dialled = await self._network.dial(*address, lambda: Link(_client(self._settings)))
+            assert isinstance(dialled, Link)
             link = self._link = dialled
             if aborts != self._aborts:
                 raise ConnectionAbortedError("dropped while it was dialled")
         return link
 
     @staticmethod
-    async def _negotiate(link: _Link) -> None:
+    async def _negotiate(link: Link) -> None:
         """Learn the broker's versions; a refusal of our ApiVersions names one that it takes."""
         for _ in range(2):
             if not link.client.negotiated:
@@ -137,6 +123,9 @@ class DialledChannel:
     async def close(self) -> None:
         """See the port."""
         self.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class DialledChannels:
