@@ -12,16 +12,20 @@ all partitions of the session.
 
 from __future__ import annotations
 
-UNKNOWN = -1
+from typing import Final
+
+UNKNOWN: Final = -1
+NEVER_MS: Final = -(1 << 40)
+"""Before every time-out there may be. The monotonic clock begins with the machine: 0 may be just now."""
 
 
 class Pulse:
-    """When a session was last used, in ms on the monotonic clock; -1 never."""
+    """When a session was last used, in ms on the monotonic clock."""
 
     __slots__ = ("last_ms", "previous_ms")
 
     def __init__(self) -> None:
-        self.last_ms = self.previous_ms = -1
+        self.last_ms = self.previous_ms = NEVER_MS
 
     def beat(self, now_ms: int) -> None:
         """A fetch of the session has begun."""
@@ -49,8 +53,8 @@ class Follower:
         self.broker_id = broker_id
         self.broker_epoch = UNKNOWN
         self.end_offset = self.log_start_offset = UNKNOWN
-        self._caught_up_ms = 0
-        self._fetched_ms = 0
+        self._caught_up_ms = NEVER_MS
+        self._fetched_ms = NEVER_MS
         self._leader_end = UNKNOWN  # of the leader's log, at the last fetch
         self._idle: Pulse | None = None
 
@@ -70,13 +74,13 @@ class Follower:
         A member of the ISR gets the benefit of the doubt: it counts as caught up now.
         """
         self._idle = None
-        self._caught_up_ms = now_ms if in_sync else 0
+        self._caught_up_ms = now_ms if in_sync else NEVER_MS
         if new_leader:
             self.end_offset = self.log_start_offset = self._leader_end = UNKNOWN
-            self._fetched_ms = 0
+            self._fetched_ms = NEVER_MS
         else:
             self._leader_end = leader_end
-            self._fetched_ms = now_ms if in_sync else 0
+            self._fetched_ms = now_ms if in_sync else NEVER_MS
 
     def fetched(
         self, offset: int, log_start_offset: int, leader_end: int, now_ms: int, pulse: Pulse | None = None

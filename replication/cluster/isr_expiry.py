@@ -1,5 +1,8 @@
 """Drops followers that lag from ISRs.
 
+A follower that was about to join holds the high watermark, too, until it lags or is not alive any more; no
+request tells of that, so that it is looked at here.
+
 Looked for every half of replica.lag.time.max.ms, so that it takes up to one and a half of it.
 """
 
@@ -22,6 +25,8 @@ async def shrink_all(partitions: Callable[[], Iterable[Partition]]) -> int:
     for number, partition in enumerate(partitions(), 1):
         if partition.leadership is not None:
             shrunk += partition.leadership.shrink()
+            if partition.leadership.advance():
+                partition.committed_more()
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
     return shrunk

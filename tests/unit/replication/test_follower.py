@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replication.follower import Follower, Pulse
+from replication.follower import NEVER_MS, Follower, Pulse
 
 LAG_MS = 30_000
 
@@ -22,7 +22,7 @@ def test_a_follower_at_the_leaders_end_is_caught_up_now():
 
 def test_one_that_has_what_there_was_at_its_fetch_before_was_caught_up_then():
     follower = reading(3, 10, 500)
-    assert follower.caught_up_ms == 0
+    assert follower.caught_up_ms == NEVER_MS
     follower.fetched(10, 0, 20, 900)
     assert follower.caught_up_ms == 500
     follower.fetched(15, 0, 30, 1000)  # not what there was at 900
@@ -53,7 +53,17 @@ def test_a_member_of_the_isr_begins_as_caught_up_and_another_does_not():
     follower.reset(5000, 7, new_leader=True, in_sync=True)
     assert (follower.caught_up_ms, follower.end_offset, follower.log_start_offset) == (5000, -1, -1)
     follower.reset(6000, 7, new_leader=True, in_sync=False)
-    assert follower.caught_up_ms == 0
+    assert follower.caught_up_ms == NEVER_MS
+
+
+def test_on_a_machine_that_has_just_started_whoever_was_not_in_sync_is_not_caught_up():
+    """The clock began with the machine: a moment ago."""
+    for pulse in (None, Pulse()):
+        follower = reading(3, 10, 5, pulse)
+        assert not follower.is_caught_up(10, 10, LAG_MS)
+    follower.reset(20, 10, new_leader=False, in_sync=False)
+    follower.fetched(10, 0, 20, 30)
+    assert not follower.is_caught_up(20, 40, LAG_MS)
 
 
 def test_a_leader_that_goes_on_under_a_newer_epoch_keeps_what_it_knows():
@@ -68,7 +78,7 @@ def test_an_offset_of_before_does_not_count_where_none_is_known():
     follower = Follower(2)
     follower.reset(0, 0, new_leader=True, in_sync=False)
     follower.fetched(5, 0, 10, 700)
-    assert follower.caught_up_ms == 0
+    assert follower.caught_up_ms == NEVER_MS
 
 
 # Sessions: fetches that do not name a partition which had nothing to tell.
@@ -118,4 +128,4 @@ def test_a_new_epoch_forgets_the_pulse():
     follower = reading(10, 10, 100, pulse)
     follower.reset(150, 10, new_leader=False, in_sync=False)
     pulse.beat(300)
-    assert follower.caught_up_ms == 0
+    assert follower.caught_up_ms == NEVER_MS

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from protocol.errors import ErrorCode
 from replication.cluster.isr_expiry import expire, shrink_all
+from tests.unit.replication.cluster import Parked
 from tests.unit.replication.cluster.stage import run, until
 from tests.unit.replication.leading import LAG_MS, Led
 
@@ -20,6 +22,20 @@ def test_a_look_proposes_to_drop_who_lags_everywhere():
     assert run(shrink_all(lambda: partitions)) == 1
     assert [change.isr for change in lags.cluster.proposals] == [(1,)]
     assert fine.cluster.proposals == []
+
+
+def test_a_follower_that_was_about_to_join_and_is_gone_holds_nobody_up():
+    led, waiting = Led(isr=(1,)), Parked()
+    led.produce(3)
+    led.fetch(2, 3)
+    led.decide(ErrorCode.INELIGIBLE_REPLICA)
+    led.produce(2)
+    led.partition.await_commit(waiting, 4)
+    run(shrink_all(lambda: [led.partition]))
+    assert (led.mark, waiting.woken) == (3, 0)
+    led.cluster.dead = [2, 3]
+    run(shrink_all(lambda: [led.partition]))
+    assert (led.mark, waiting.woken) == (5, 1)
 
 
 def test_it_looks_again_and_again():
