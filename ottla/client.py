@@ -8,7 +8,7 @@ time.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,6 +40,7 @@ class KafkaClient:
         self.client_id = client_id
         self.timeout_s = timeout_s
         self.nodes: dict[int, tuple[str, int]] = {}
+        self.controller = NO_NODE
         self._leaders: dict[tuple[str, int], int] = {}
         self._connections: dict[int, Connection] = {}
         self._connections[NO_NODE] = self._first_that_answers(addresses(bootstrap))
@@ -86,6 +87,23 @@ class KafkaClient:
                 broken.close()
             raise
 
+    def call_controller(self, request: m.Message, codes: Callable[[Any], Iterable[int]]) -> Any:
+        """One request to the cluster's controller, which is found; `codes` are the error codes of an answer.
+
+        The first broker is asked; where that is not the controller, the one that it names. Where there is
+        none, or it moves, it is looked for until the time is over; the last answer is returned then.
+        """
+        deadline = time.monotonic() + self.timeout_s
+        node = NO_NODE
+        while True:
+            answer = self.call(request, node)
+            if ErrorCode.NOT_CONTROLLER not in codes(answer) or time.monotonic() > deadline:
+                return answer
+            if node != NO_NODE:
+                time.sleep(RETRY_PAUSE_S)
+            self.metadata([])
+            node = self.controller if self.controller in self.nodes else NO_NODE
+
     def metadata(
         self, topics: Sequence[str] | None, create_missing: bool = False
     ) -> list[m.MetadataResponse.MetadataResponseTopic]:
@@ -94,6 +112,7 @@ class KafkaClient:
         request = m.MetadataRequest(topics=named, allow_auto_topic_creation=create_missing)
         response: m.MetadataResponse = self.call(request)
         self.nodes = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
+        self.controller = response.controller_id
         for topic in response.topics:
             for partition in topic.partitions:
                 self._leaders[topic.name or "", partition.partition_index] = partition.leader_id
@@ -159,7 +178,8 @@ class KafkaClient:
             ],
         )
         request = m.CreateTopicsRequest(topics=[topic], timeout_ms=int(self.timeout_s * 1000))
-        for result in self.call(request).topics:
+        created = self.call_controller(request, lambda answer: [each.error_code for each in answer.topics])
+        for result in created.topics:
             check(result.error_code, result.error_message)
 
     def delete_topic(self, name: str) -> None:
@@ -169,7 +189,8 @@ class KafkaClient:
             topic_names=[name],
             timeout_ms=int(self.timeout_s * 1000),
         )
-        for result in self.call(request).responses:
+        deleted = self.call_controller(request, lambda answer: [each.error_code for each in answer.responses])
+        for result in deleted.responses:
             check(result.error_code, result.error_message, f"topic '{name}'")
 
     def _first_that_answers(self, candidates: Sequence[tuple[str, int]]) -> Connection:

@@ -27,6 +27,7 @@ JOBS = {
     "drain": ("spark_jobs.jobs.drain", "A backlog to a topic with more partitions, order per key kept."),
     "audit": ("spark_jobs.jobs.audit", "Compares two topics, or a topic and files; plots a job's progress."),
     "binlog": ("spark_jobs.binlog.command", "A MariaDB or MySQL binlog into topics (without Spark)."),
+    "connector": ("spark_jobs.connector", "Fetches Spark's Kafka connector into a folder."),
 }
 
 

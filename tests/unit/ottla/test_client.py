@@ -89,6 +89,31 @@ def test_topics_are_created_as_asked_and_refusals_carry_the_brokers_words() -> N
         assert [(each.name, each.value) for each in topic.configs] == [("a", "b")]
 
 
+def test_the_controller_is_found_where_another_broker_was_asked() -> None:
+    """Also when it is not there yet: the first broker tells of none, then of one that is none any more."""
+    result = m.CreateTopicsResponse.CreatableTopicResult
+    controllers = [-1, 5, 6]
+
+    def script(request: m.Message) -> m.Message:
+        if isinstance(request, m.MetadataRequest):
+            nodes = [
+                m.MetadataResponse.MetadataResponseBroker(node_id=node, host="127.0.0.1", port=broker.port)
+                for node, broker in ((5, other), (6, controller))
+            ]
+            return m.MetadataResponse(brokers=nodes, controller_id=controllers.pop(0))
+        return m.CreateTopicsResponse(topics=[result(name="t", error_code=ErrorCode.NOT_CONTROLLER)])
+
+    created = m.CreateTopicsResponse(topics=[result(name="t")])
+    with (
+        ScriptedBroker(script, VERSIONS) as other,
+        ScriptedBroker(lambda request: created, VERSIONS) as controller,
+        KafkaClient(other.address) as client,
+    ):
+        client.create_topic("t")
+        assert controllers == []
+        assert isinstance(controller.requests[-1], m.CreateTopicsRequest)
+
+
 def test_the_first_address_that_answers_is_used() -> None:
     with (
         ScriptedBroker(lambda request: metadata(broker), VERSIONS) as broker,
