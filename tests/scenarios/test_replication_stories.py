@@ -263,10 +263,17 @@ def test_a_new_leaders_high_watermark_may_lag_until_its_follower_tells():
     def latest(version=9):
         return find_offset(stage[A].partition(), OffsetQuery(LATEST), version=version, now_ms=0)
 
+    def read(offset):
+        partition = stage[A].partition()
+        [row] = read_all([wanted("t", 0, offset)], lambda _: partition, FetchParams(12, 0, 1, 1 << 20)).rows
+        return row.error, row.high_watermark, row.length > 0
+
     assert latest().error == ErrorCode.OFFSET_NOT_AVAILABLE
     assert latest(4).error == ErrorCode.LEADER_NOT_AVAILABLE
+    assert read(1) == (0, 1, False)  # the record is there, and a consumer has seen it from B already
     stage[B].fetch()
     assert latest().offset == 2
+    assert read(1) == (0, 2, True)
 
 
 def test_the_log_start_reaches_followers():
