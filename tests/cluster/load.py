@@ -96,6 +96,7 @@ def read_all(bootstrap_servers: str, topic: str, partitions: int) -> dict[tuple[
             "group.id": f"reader-{topic}",
             "auto.offset.reset": "earliest",
             "enable.partition.eof": True,
+            "enable.auto.commit": False,
             "log_level": 0,
         }
     )
@@ -118,7 +119,7 @@ def read_all(bootstrap_servers: str, topic: str, partitions: int) -> dict[tuple[
 
 
 def check(load: Load, bootstrap_servers: str) -> None:
-    """Nothing acknowledged is lost or moved, nothing is there twice."""
+    """Nothing acknowledged is lost or moved, nothing is there twice or in another order."""
     found = read_all(bootstrap_servers, load.topic, load.partitions)
     lost = {place: value for place, value in load.acknowledged.items() if found.get(place) != value}
     assert not lost, f"{len(lost)} of {len(load.acknowledged)} acknowledged records are not there: {lost}"
@@ -129,4 +130,7 @@ def check(load: Load, bootstrap_servers: str) -> None:
         else []
     )
     assert not twice, f"values that are there twice: {twice}"
+    for index in range(load.partitions):
+        in_order = [value for place, value in sorted(found.items()) if place[0] == index]
+        assert in_order == sorted(in_order), f"partition {index} is not in the order of its sending"
     assert len(load.acknowledged) + len(load.failed) == load.sent

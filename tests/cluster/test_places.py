@@ -91,6 +91,7 @@ def test_a_real_consumer_reads_from_its_rack_and_from_the_leader_when_that_repli
             "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": "racked",
             "client.rack": f"rack-{FOLLOWER}",
+            "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "statistics.interval.ms": 100,
             "reconnect.backoff.max.ms": 500,

@@ -1,4 +1,4 @@
-"""Who is in sync when links are cut, followers are slow or stand still: lines of the reference's list."""
+"""Who is in sync when links are cut, followers are slow or stand still."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refused(stage):
     return error.value.error
 
 
-def test_24_a_follower_that_is_cut_off_leaves_and_joins_again_when_it_is_healed():
+def test_a_follower_that_is_cut_off_leaves_and_joins_again_when_it_is_healed():
     stage = started()
     stage.cut = [(C, A)]
     stage[A].produce()
@@ -49,7 +49,7 @@ def test_24_a_follower_that_is_cut_off_leaves_and_joins_again_when_it_is_healed(
     assert stage[A].partition().isr == (A, B, C)
 
 
-def test_28_a_leader_without_followers_accepts_no_acks_all_and_commits_nothing():
+def test_a_leader_without_followers_accepts_no_acks_all_and_commits_nothing():
     stage = started(min_insync_replicas=2)
     stage[A].produce()
     stage.sync()
@@ -67,7 +67,7 @@ def test_28_a_leader_without_followers_accepts_no_acks_all_and_commits_nothing()
     assert stage[A].ends == (3, 3)
 
 
-def test_33_requests_that_arrive_while_answers_are_lost_move_nothing():
+def test_requests_that_arrive_while_answers_are_lost_move_nothing():
     stage = started()
     stage.lossy = [(C, A)]
     stage[A].produce()
@@ -79,7 +79,7 @@ def test_33_requests_that_arrive_while_answers_are_lost_move_nothing():
     assert shrink(stage) == (A, B)
 
 
-def test_50_a_follower_that_is_always_one_batch_behind_stays():
+def test_a_follower_that_is_always_one_batch_behind_stays():
     stage = started()
     for _ in range(20):
         stage[A].produce()
@@ -91,7 +91,7 @@ def test_50_a_follower_that_is_always_one_batch_behind_stays():
 
 
 @pytest.mark.parametrize("idle", [True, False])
-def test_19_and_51_one_that_stands_still_leaves_when_there_is_something_to_read(idle):
+def test_one_that_stands_still_leaves_when_there_is_something_to_read(idle):
     stage = started()
     if not idle:
         stage[A].produce()
@@ -101,7 +101,7 @@ def test_19_and_51_one_that_stands_still_leaves_when_there_is_something_to_read(
     assert shrink(stage) == ((A, B, C) if idle else (A, B))
 
 
-def test_53_the_minimum_is_all_replicas_and_one_is_gone():
+def test_the_minimum_is_all_replicas_and_one_is_gone():
     stage = started(min_insync_replicas=3)
     stage.stop(C)
     stage.lead(A, isr=[A, B])
@@ -113,7 +113,7 @@ def test_53_the_minimum_is_all_replicas_and_one_is_gone():
     assert few[A].ends == (1, 1)
 
 
-def test_54_what_waits_when_the_isr_falls_below_the_minimum_stays_open_and_may_commit_later():
+def test_what_waits_when_the_isr_falls_below_the_minimum_stays_open_and_may_commit_later():
     stage = started(min_insync_replicas=2)
     stage.cut = [(B, A), (C, A)]
     stage[A].produce(acks=-1)
@@ -127,7 +127,7 @@ def test_54_what_waits_when_the_isr_falls_below_the_minimum_stays_open_and_may_c
     assert stage[A].partition().committed(0) == ErrorCode.NONE
 
 
-def test_59_a_shrink_whose_answer_was_lost_is_repeated_and_accepted():
+def test_a_shrink_whose_answer_was_lost_is_repeated_and_accepted():
     stage = started()
     stage[A].produce()
     stage[B].fetch(2)
@@ -141,7 +141,7 @@ def test_59_a_shrink_whose_answer_was_lost_is_repeated_and_accepted():
     assert (partition.isr, stage[A].ends) == ((A, B), (1, 1))
 
 
-def test_40_a_replica_that_the_controller_refuses_is_proposed_again_with_its_next_fetch():
+def test_a_replica_that_the_controller_refuses_is_proposed_again_with_its_next_fetch():
     stage = Stage(2)
     stage.lead(A, isr=[A], is_new=True)
     stage[B].fetch(2)
@@ -152,10 +152,19 @@ def test_40_a_replica_that_the_controller_refuses_is_proposed_again_with_its_nex
     assert stage[A].partition().isr == (A, B)
 
 
-def test_82_a_session_that_was_evicted_goes_on_with_a_new_one():
+@pytest.mark.parametrize("evicted", [True, False])
+def test_a_session_that_was_evicted_or_is_out_of_step_goes_on_with_a_new_one(evicted):
     stage = started()
-    for session_id in list(stage[A].sessions._sessions):
-        stage[A].sessions.close(session_id)
+    [fetcher] = stage[B].copying.fetchers.values()
+    before = fetcher._session._session_id
+    if evicted:
+        stage[A].sessions.close(before)
+    else:
+        fetcher._session._epoch += 3
     stage[A].produce()
-    stage[B].fetch(4)
+    refused, full, *_ = stage[B].fetch(4)
+    assert (refused.session_id, refused.topics) == (before, [])
+    assert (full.session_epoch, len(full.topics)) == (0, 1)
+    assert full.session_id == (0 if evicted else before)
     assert stage[B].log.end_offset == 1
+    assert fetcher._session._session_id not in (0, before)

@@ -349,16 +349,18 @@ def test_a_batch_beyond_the_limit_of_a_partition_is_copied_all_the_same():
     assert same(stage)
 
 
-def test_a_lost_checkpoint_of_marks_loses_nothing():
+@pytest.mark.parametrize("written", [True, False])
+def test_a_checkpoint_of_marks_that_is_zero_or_missing_loses_nothing(written):
     stage = two_messages_on_both()
     stage[A].log.set_high_watermark(0)
     stage[B].log.set_high_watermark(0)
     node_a, node_b = stage[A], stage[B]
-    stage.stop(A)
-    stage.stop(B)
+    stage.stop(A, checkpoint=written)
+    stage.stop(B, checkpoint=written)
     stage.start(B, node_b)
     stage.start(A, node_a)
     stage.lead(B)
+    assert (stage[A].ends, stage[B].ends) == ((2, 0), (2, 0))
     stage[A].fetch(3)
     assert (stage[A].ends, stage[B].ends) == ((2, 2), (2, 2))
 

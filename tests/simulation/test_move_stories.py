@@ -216,3 +216,54 @@ def test_what_cannot_be_moved_is_refused():
         assert move(story, "nowhere", (leader,)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert assignment(story, "t") == ((leader, follower), (), ())
         story.settle()
+
+
+def limit_copying(story, topic, rate):
+    """Replicas of a topic that are not in sync are copied with so many bytes a second; None: no limit."""
+    kind = m.IncrementalAlterConfigsRequest
+    keys = "leader.replication.throttled", "follower.replication.throttled"
+
+    def change(asked, resource_type, name, suffix, value):
+        configs = [
+            kind.AlterableConfig(
+                name=f"{key}.{suffix}",
+                config_operation=int(rate is None),
+                value=None if rate is None else value,
+            )
+            for key in keys
+        ]
+        resource = kind.AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=configs)
+        answer = story.ask(asked, kind(resources=[resource]))
+        assert [each.error_code for each in answer.responses] == [ErrorCode.NONE]
+
+    change(story.controller(), 2, topic, "replicas", "*")
+    for number in story.machines:
+        change(number, 4, str(number), "rate", str(rate))
+
+
+def test_a_throttled_move_stays_under_its_rate_and_holds_nobody_up_who_is_in_sync():
+    """The rate is measured over ten seconds: so much may go at once."""
+    rate, batches, batch_bytes = 10_000, 80, 4_000
+    with Story(brokers=4, replica_fetch_max_bytes="4500", replica_fetch_response_max_bytes="4500") as story:
+        leader, follower, target = others(story)[:3]
+        story.create("t", (leader, follower))
+        for _ in range(batches):
+            assert story.produce(leader, "t", bytes(batch_bytes)) == ErrorCode.NONE
+        limit_copying(story, "t", rate)
+        story.pass_time(12)  # what was copied in sync counts, too
+        began_s = story.now_s
+        assert move(story, "t", (leader, follower, target)) == ErrorCode.NONE
+        story.until(lambda: story.context(target).logs.get("t", 0), "the new replica")
+        copied = story.replica(target, "t").log
+        while target not in story.isr("t"):
+            seconds = story.now_s - began_s
+            assert copied.size_bytes <= rate * (seconds + 10) + 2 * (batch_bytes + 500), seconds
+            asked_s = story.now_s
+            assert story.produce(leader, "t", b"in sync") == ErrorCode.NONE
+            assert story.now_s - asked_s < 0.5
+            assert {leader, follower} <= set(story.isr("t"))
+            story.pass_time(0.5)
+        assert story.now_s - began_s > batches * batch_bytes / rate - 10
+        await_moved(story, "t", leader, follower, target)
+        limit_copying(story, "t", None)
+        story.settle()
