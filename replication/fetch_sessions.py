@@ -232,11 +232,26 @@ class FetchSessions:
 
     def admit(self, session: FetchSession, now_ms: int) -> None:
         """Keep a new session, in the turn in which there was room for it."""
+        if session.follower:
+            self._drop_idle(session.replica_id, now_ms)
         while session.session_id in self._sessions:
             session.session_id = self._random.integer(1, MAX_EPOCH)
         self.watched += len(session.watches)
         self._sessions[session.session_id] = session
         self._touch(session, now_ms)
+
+    def _drop_idle(self, replica_id: int, now_ms: int) -> None:
+        """What a follower left behind when leaderships moved would be fed by every append until its slot is
+        needed. One that follows comes at least every replica.fetch.wait.max.ms.
+        """
+        idle: list[int] = []
+        for session in self._sessions.values():
+            if now_ms - session.used_ms <= EVICTION_MS:
+                break
+            if session.replica_id == replica_id:
+                idle.append(session.session_id)
+        for session_id in idle:
+            self.close(session_id)
 
     def close(self, session_id: int) -> None:
         """End a session; an unknown id is no error."""

@@ -178,10 +178,11 @@ class LoopTimer:
             self._armed = self._loop.call_at(deadline_ms / 1000, self._wake)
 
     def _wake(self) -> None:
+        """One that raises in spite of its contract is reported, and neither stops the clock nor the others."""
         self._armed = None
-        due = self._wheel.advance(self._now_ms())
-        try:
-            for entry in due:
+        for entry in self._wheel.advance(self._now_ms()):
+            try:
                 entry.fire()
-        finally:
-            self._arm()  # one that raises in spite of its contract must not stop the clock
+            except Exception as error:
+                self._loop.call_exception_handler({"message": "A timer's callback failed", "exception": error})
+        self._arm()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.kafka_process import KafkaProcess
 from tests.support.machine import TOOLS, may_do_without
@@ -18,6 +19,10 @@ from tests.support.ottla_process import OttlaProcess
 from tests.support.zookeeper_process import ZookeeperProcess
 
 TESTS = Path(__file__).parent
+
+# How fast an example is made or runs says nothing on a busy machine.
+settings.register_profile("ottla", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ottla")
 
 # Folders whose fixtures are dear and must be made once: all their tests run on one worker, whichever it is.
 HAVE_A_WORKER = ("clients", "packaging", "spark", "tools")

@@ -1,7 +1,8 @@
 """Asks whichever broker is the controller, as the metadata cache names it.
 
 One connection, dialled anew when another broker has become the controller; one request at a time. For what is
-asked rarely: blocks of producer ids, the creation of topics on first use, a controlled shutdown.
+asked rarely: blocks of producer ids, the creation of topics on first use, a controlled shutdown. Each of these
+has a client of its own, so that none waits until another one's request is answered.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from replication.cluster.channel import Channel, ChannelLost, Channels
 
 
 class ControllerClient:
-    """`controller` tells the id of the controller, -1 where it is not known."""
+    """`controller` tells the id of the controller, -1 where it is not known; `purpose` names the line."""
 
-    def __init__(self, channels: Channels, controller: Callable[[], int]) -> None:
+    def __init__(self, channels: Channels, controller: Callable[[], int], purpose: str) -> None:
         self._channels = channels
         self._controller = controller
+        self._purpose = purpose
         self._channel: tuple[int, Channel] | None = None
         self._turn = asyncio.Lock()
 
@@ -31,7 +33,7 @@ class ControllerClient:
             if controller < 0:
                 raise ChannelLost("no controller is known")
             if self._channel is None:
-                self._channel = controller, self._channels.to(controller, "controller")
+                self._channel = controller, self._channels.to(controller, self._purpose)
             return await self._channel[1].ask(request)
 
     async def close(self) -> None:

@@ -52,8 +52,10 @@ class FollowerSession:
         return self._epoch == FIRST_EPOCH
 
     def begin_anew(self) -> None:
-        """The session is lost, or nobody knows what the leader made of the last request."""
-        self._session_id, self._epoch = NO_SESSION, FIRST_EPOCH
+        """Nobody knows what the leader made of the last request. The next one names the old session all the
+        same, which the leader then closes.
+        """
+        self._epoch = FIRST_EPOCH
         self._known.clear()
 
     def request(self, changed: Iterable[Followed], gone: Iterable[Key], broker_epoch: int) -> m.FetchRequest:
@@ -122,8 +124,7 @@ class FollowerSession:
         if response.error_code != ErrorCode.NONE:
             if response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
                 self._session_id = NO_SESSION
-            self._epoch = FIRST_EPOCH
-            self._known.clear()
+            self.begin_anew()
         elif self._epoch == FIRST_EPOCH:
             self._session_id = response.session_id
             if response.session_id == NO_SESSION:  # no slot was free

@@ -113,13 +113,13 @@ def test_a_session_that_the_leader_does_not_have_begins_anew(error, session_id):
     assert (request.session_id, request.session_epoch, named(request)) == (session_id, 0, [("a", 0)])
 
 
-def test_a_request_without_an_answer_begins_anew():
+def test_after_a_request_without_an_answer_the_next_one_closes_the_session_and_begins_anew():
     one = followed()
     made, _ = session(entries=[one])
     made.request([], [], 55)
     made.begin_anew()
     request = made.request([one], [], 55)
-    assert (request.session_id, request.session_epoch, named(request)) == (0, 0, [("a", 0)])
+    assert (request.session_id, request.session_epoch, named(request)) == (7, 0, [("a", 0)])
 
 
 def test_the_epoch_goes_round_to_one():
