@@ -22,8 +22,8 @@ from tests.simulation.world import MS_US
 
 BROKERS = 3
 SESSION_MS = 2_000
-COMPARE_EVERY_US = 500 * MS_US
-LOOK_EVERY_US = 40 * MS_US
+COMPARE_EVERY_US = 800 * MS_US
+LOOK_EVERY_US = 80 * MS_US
 OFTEN_S = (1, 3)
 
 

@@ -218,7 +218,7 @@ class Scenario:
 
     def _look_for_end(self) -> None:
         if self._running or self.unsettled():
-            self.world.after(20 * MS_US, self._look_for_end)
+            self.world.after(60 * MS_US, self._look_for_end)
         else:
             self._spawn(self._verify())
 
