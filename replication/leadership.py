@@ -5,7 +5,9 @@ A partition that is alone has none, and pays nothing.
 
 - High watermark: the least log end over this replica, the members of the maximal ISR, and every live follower
   that is caught up (it will join next, and must then have all that is committed). It stands still while the
-  committed ISR is smaller than min(min.insync.replicas, replicas), and never goes back.
+  committed ISR is smaller than min(min.insync.replicas, replicas), and never goes back. It stands still, too,
+  while a member of the ISR has no replica any more: until the controller has taken it out of the ISR, or this
+  leader has for its lag, a controller that takes over may have it lead. (Kafka does not wait for it.)
 - One change of the ISR is in flight at most. Its answer counts only while it is the one that is pending: a
   newer leadership makes it void.
 
@@ -65,7 +67,16 @@ class IsrVerdict:
 class Leadership:
     """See the module. `epoch_start` is where the log ended when the current leader epoch began."""
 
-    __slots__ = ("_context", "_partition", "deleting", "epoch_start", "followers", "maximal", "pending")
+    __slots__ = (
+        "_context",
+        "_partition",
+        "_waits",
+        "deleting",
+        "epoch_start",
+        "followers",
+        "maximal",
+        "pending",
+    )
 
     def __init__(self, partition: Partition, context: LeaderContext) -> None:
         self._partition = partition
@@ -73,6 +84,7 @@ class Leadership:
         self.followers: dict[int, Follower] = {}
         self.epoch_start = 0
         self.maximal: frozenset[int] = frozenset()
+        self._waits = False  # for one of `maximal` that has no replica any more
         self.pending: IsrChange | None = None
         self.deleting = 0  # DeleteRecords requests that wait for followers
 
@@ -88,8 +100,7 @@ class Leadership:
             for broker_id in state.replicas
             if broker_id != node_id
         }
-        self.maximal = frozenset(state.isr)
-        self.pending = None
+        self._count(None, frozenset(state.isr))
         if newer:
             end_offset = self._partition.log.end_offset
             self.epoch_start = end_offset
@@ -143,7 +154,7 @@ class Leadership:
     def advance(self) -> bool:
         """Move the high watermark as far as the rule allows; whether it moved."""
         partition = self._partition
-        if len(partition.isr) < partition.min_isr:
+        if self._waits or len(partition.isr) < partition.min_isr:
             return False
         log, maximal = partition.log, self.maximal
         end = log.end_offset
@@ -198,8 +209,16 @@ class Leadership:
         return bool(gone)
 
     def _propose(self, change: IsrChange, maximal: frozenset[int]) -> None:
-        self.pending, self.maximal = change, maximal
+        self._count(change, maximal)
         self._context.propose(self._partition, change)
+
+    def _count(self, pending: IsrChange | None, maximal: frozenset[int]) -> None:
+        """Count with these from now on, while that change is in flight."""
+        self.pending, self.maximal = pending, maximal
+        known = self.followers
+        self._waits = len(maximal) > 1 and any(
+            each not in known and each != self._context.node_id for each in maximal
+        )
 
     def decided(self, change: IsrChange, verdict: IsrVerdict) -> bool:
         """The controller answered; True if the change has to be sent again.
@@ -228,5 +247,5 @@ class Leadership:
         """Nothing is in flight. Whoever waits to join is looked at with its next fetch, also where that does
         not name this partition, since nothing happens to it.
         """
-        self.pending, self.maximal = None, frozenset(self._partition.isr)
+        self._count(None, frozenset(self._partition.isr))
         self._partition.look_again()

@@ -51,13 +51,16 @@ class Settling:
         return found or self._unbalanced()
 
     def logs(self) -> dict[tuple[str, int], dict[str, list[Batch]]]:
-        """The batches of each replica that is assigned, by partition and broker."""
+        """The batches of each replica that is assigned, by partition and broker, from where all have some:
+        one that was killed may have forgotten that its first records were deleted.
+        """
         found: dict[tuple[str, int], dict[str, list[Batch]]] = {}
         for topic, topic_id, index, assigned in self._partitions():
-            for broker_id in assigned:
-                replica = replica_on(self._machines[broker_id], topic_id, index)
+            replicas = {each: replica_on(self._machines[each], topic_id, index) for each in assigned}
+            start = max(replica.log.start_offset for replica in replicas.values() if replica is not None)
+            for broker_id, replica in replicas.items():
                 assert replica is not None, "it was there when all was settled"
-                batches = [each for each in batches_of(replica.log) if each[1] >= replica.log.start_offset]
+                batches = [each for each in batches_of(replica.log) if each[1] >= start]
                 found.setdefault((topic, index), {})[f"b{broker_id}"] = batches
         return found
 

@@ -49,6 +49,32 @@ def test_the_minimum_isr_is_never_more_than_the_replicas():
     assert led.mark == 2
 
 
+def test_it_stands_still_while_one_in_sync_has_no_replica_any_more():
+    """A reassignment drops replicas first, and takes them out of the ISR next. If the controller dies in
+    between, the next one may have them lead.
+    """
+    led = Led(isr=(1, 3), replicas=(1, 3, 2))
+    led.produce(2)
+    led.fetch(3, 2)
+    led.lead(epoch=1, version=1, isr=(1, 3), replicas=(1,))
+    led.produce(3)
+    assert not led.fetch(3, 5)
+    assert led.mark == 2
+    led.lead(epoch=2, version=2, isr=(1,), replicas=(1,))
+    assert led.mark == 5
+
+
+def test_one_in_sync_without_a_replica_leaves_the_isr_for_its_lag():
+    led = Led(isr=(1, 3), replicas=(1, 3, 2))
+    led.lead(epoch=1, version=1, isr=(1, 3), replicas=(1,))
+    led.produce(3)
+    assert led.leadership.shrink()
+    assert led.cluster.proposals[-1].isr == (1,)
+    assert led.mark == 0
+    led.decide()
+    assert led.mark == 3
+
+
 def test_alone_in_the_isr_the_leader_commits_by_itself():
     led = Led(isr=(1,))
     led.cluster.dead = [2, 3]
