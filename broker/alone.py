@@ -9,7 +9,6 @@ from broker.config.rules import DynamicConfigRules
 from protocol.uuids import ZERO_UUID
 from replication.controller.adoption import LogOnDisk
 from replication.controller.controller import Controller
-from replication.controller.outcomes import ControllerSettings
 from replication.replica_manager import ReplicaManager
 
 if TYPE_CHECKING:
@@ -36,12 +35,7 @@ class Alone:
         self._controller = Controller(
             parts.store,
             parts.holder,
-            ControllerSettings(
-                node_id=config.node_id,
-                num_partitions=config.integer("num.partitions"),
-                default_replication_factor=config.integer("default.replication.factor"),
-                is_cordoned=lambda: all(each.cordoned for each in parts.logs.dirs),
-            ),
+            parts.controller_settings(),
             DynamicConfigRules(config, parts.topic_configs),
             env.clock,
             env.random.fork("controller"),

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from replication.controller.outcomes import ControllerSettings
+
 if TYPE_CHECKING:
     from broker.cluster.services import ClusterServices
     from broker.config.broker_config import BrokerConfig
@@ -31,6 +33,16 @@ class Parts:
     holder: ImageHolder
     logs: LogManager
     store: MetadataStore
+
+    def controller_settings(self) -> ControllerSettings:
+        """What topics of this broker's own controller are made by."""
+        config = self.config
+        return ControllerSettings(
+            node_id=config.node_id,
+            num_partitions=config.integer("num.partitions"),
+            default_replication_factor=config.integer("default.replication.factor"),
+            is_cordoned=lambda: all(each.cordoned for each in self.logs.dirs),
+        )
 
 
 class Membership(Protocol):

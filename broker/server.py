@@ -278,7 +278,7 @@ class Broker:
             replicas=replicas,
             logs=self.logs,
             mover=self._mover,
-            producer_ids=ProducerIds(membership.allocate_producer_ids),
+            producer_ids=ProducerIds(membership.allocate_producer_ids, env.tasks.spawn),
             loggers=BrokerLoggers(),
             groups=self._groups,
             share_state=self._share_state,

@@ -21,7 +21,6 @@ from broker.cluster.auto_topics import AutoTopics
 from broker.cluster.channels import ChannelSettings, DialledChannels
 from broker.cluster.services import ClusterServices
 from broker.config.rules import DynamicConfigRules
-from broker.config.topic_configs import TopicConfigs
 from replication.cluster import isr_expiry, throttle
 from replication.cluster.alter_partition import AlterPartitions, AlterSettings
 from replication.cluster.control_fence import ControlFence
@@ -43,7 +42,6 @@ from replication.cluster.update_metadata import UpdateMetadata
 from replication.controller.cluster_admin import ClusterAdmin
 from replication.controller.cluster_controller import ClusterController
 from replication.controller.office import OfficeSettings
-from replication.controller.outcomes import ControllerSettings
 from replication.metadata import controller_payloads, paths
 from replication.metadata.features import supported_levels
 from replication.metadata.payloads import BrokerPayload
@@ -76,7 +74,7 @@ class Member:
         self._closed = self._winding_down = False
         self._registration = Registration(parts.store, config.node_id, self._describe)
         self._channels = DialledChannels(env.network, self._channel_settings())
-        self._client = ControllerClient(self._channels, self._controller_id)
+        self._clients: list[ControllerClient] = []
         self._alter = AlterPartitions(
             AlterSettings(config.node_id, timeout_s=config.integer("controller.socket.timeout.ms") / 1000),
             self._channels,
@@ -107,7 +105,7 @@ class Member:
         holder.subscribe(self._office.follow)
         self._changes = StoreChanges(parts.store, holder, self._now_ms)
         self._blocks = ProducerIdBlocks(
-            self._client,
+            self._client("producer ids"),
             config.node_id,
             self._broker_epoch,
             config.integer("request.timeout.ms") / 1000,
@@ -118,11 +116,18 @@ class Member:
             lambda: self._now_ms() - parts.store.contact_age_ms(),
             self._members.fence,
         )
-        self.cluster = self._make_services(parts.topic_configs)
+        self.cluster = self._make_services(parts)
+        self.cluster.leader_and_isr.on_roles.append(self._roles_came)
         self.controller: ControllerDoor = self.cluster.admin
-        self.creator: TopicCreator = AutoTopics(self._client, holder)
+        self.creator: TopicCreator = AutoTopics(self._client("topics"), holder)
 
     # Parts
+
+    def _client(self, purpose: str) -> ControllerClient:
+        """A line of its own to whoever is the controller."""
+        client = ControllerClient(self._channels, self._controller_id, purpose)
+        self._clients.append(client)
+        return client
 
     def _channel_settings(self) -> ChannelSettings:
         return ChannelSettings(
@@ -135,7 +140,7 @@ class Member:
     def _make_fetchers(self) -> Fetchers:
         config = self._config
         quota = self._quota(throttle.FOLLOWER_REPLICAS, throttle.FOLLOWER_RATE)
-        return Fetchers(
+        fetchers = Fetchers(
             self._channels,
             FetcherSettings(
                 Identity(
@@ -151,8 +156,10 @@ class Member:
             World(self._now_ms, self._env.clock.now_ms, self._broker_epoch, self._env.timer, quota),
             self._tasks,
         )
+        config.subscribe(lambda _: fetchers.resize(config.integer("num.replica.fetchers")))
+        return fetchers
 
-    def _make_services(self, topic_configs: TopicConfigs) -> ClusterServices:
+    def _make_services(self, parts: Parts) -> ClusterServices:
         config = self._config
         fence = ControlFence(self._broker_epoch)
         return ClusterServices(
@@ -162,12 +169,8 @@ class Member:
             ClusterAdmin(
                 self._office,
                 self._holder,
-                ControllerSettings(
-                    node_id=config.node_id,
-                    num_partitions=config.integer("num.partitions"),
-                    default_replication_factor=config.integer("default.replication.factor"),
-                ),
-                DynamicConfigRules(config, topic_configs),
+                parts.controller_settings(),
+                DynamicConfigRules(config, parts.topic_configs),
                 self._env.random.fork("topics"),
             ),
             self._changes,
@@ -247,13 +250,20 @@ class Member:
 
     def _on_session(self, event: SessionEvent) -> None:
         if event is SessionEvent.EXPIRED and not self._closed:
+            self._fence.session_ended()
             self._tasks.spawn("registration", self._register_again())
 
     async def _register_again(self) -> None:
         _log.warning("The session with the metadata store has expired; registering anew")
         epoch = await self._registration.renew()
         _log.info("Broker %d is registered again, with epoch %d", self._config.node_id, epoch)
+        self._roles_came()
         self._office.stand()
+
+    def _roles_came(self) -> None:
+        """The controller may have seen the registration before its epoch is known here, or after."""
+        if self.cluster.leader_and_isr.told_epoch == self._registration.epoch:
+            self._fence.roles_came()
 
     async def _watch_contact(self) -> None:
         while True:
@@ -269,8 +279,8 @@ class Member:
             config.integer("controlled.shutdown.max.retries"),
             config.integer("controlled.shutdown.retry.backoff.ms"),
         )
-        leads = self._members.leads_for_others
-        await depart(self._client, config.node_id, self._broker_epoch, settings, self._is_last, leads)
+        client, leads = self._client("controlled shutdown"), self._members.leads_for_others
+        await depart(client, config.node_id, self._broker_epoch, settings, self._is_last, leads)
 
     def _is_last(self) -> bool:
         return not any(other != self._config.node_id for other in self._holder.current.brokers)
@@ -296,7 +306,8 @@ class Member:
         self._fetchers.close()
         self._changes.close()
         await self._office.close()
-        await self._client.close()
+        for client in self._clients:
+            await client.close()
         await self._tasks.aclose()
 
 

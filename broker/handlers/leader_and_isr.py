@@ -18,22 +18,8 @@ MAX_VERSION: Final = 7
 
 async def handle(ctx: BrokerContext, request: Request[m.LeaderAndIsrRequest]) -> m.LeaderAndIsrResponse:
     """Take the roles; a topic that is new here is made with its stored settings."""
-    cluster = ctx.in_cluster
-    body = request.body
-    await cluster.changes.read_topics(
-        dict.fromkeys(
-            [
-                *(each.topic_name for each in body.topic_states if _is_new(ctx, each.topic_name)),
-                *(
-                    each.topic_name
-                    for each in body.ungrouped_partition_states
-                    if _is_new(ctx, each.topic_name)
-                ),
-            ]
-        )
-    )
+    cluster, body = ctx.in_cluster, request.body
+    named = [each.topic_name for each in body.topic_states]
+    named += [each.topic_name for each in body.ungrouped_partition_states]
+    await cluster.changes.read_topics([t for t in dict.fromkeys(named) if t not in ctx.image.topics])
     return await cluster.leader_and_isr.handle(body, request.version)
-
-
-def _is_new(ctx: BrokerContext, topic: str) -> bool:
-    return topic not in ctx.image.topics

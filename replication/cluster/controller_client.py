@@ -1,7 +1,7 @@
 """Asks whichever broker is the controller, as the metadata cache names it.
 
 One connection, dialled anew when another broker has become the controller; one request at a time. For what is
-asked rarely: blocks of producer ids, the creation of topics on first use, a controlled shutdown. Each of these
+asked rarely: blocks of producer ids, the creation of topics on first use, a controlled shutdown. Each of them
 has a client of its own, so that none waits until another one's request is answered.
 """
 
@@ -23,6 +23,7 @@ class ControllerClient:
         self._purpose = purpose
         self._channel: tuple[int, Channel] | None = None
         self._turn = asyncio.Lock()
+        self._closed = False
 
     async def ask(self, request: Any) -> Any:
         """The answer, at the newest version that both know. Raises ChannelLost."""
@@ -32,12 +33,17 @@ class ControllerClient:
                 await self._leave()
             if controller < 0:
                 raise ChannelLost("no controller is known")
+            if self._closed:
+                raise ChannelLost("this broker is stopping")
             if self._channel is None:
                 self._channel = controller, self._channels.to(controller, self._purpose)
             return await self._channel[1].ask(request)
 
     async def close(self) -> None:
-        """End the connection."""
+        """End the connection; who waits for an answer gets none, and nobody asks any more."""
+        self._closed = True
+        if self._channel is not None:
+            self._channel[1].abort()
         async with self._turn:
             await self._leave()
 

@@ -33,10 +33,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, frozen=True)
 class DepartureSettings:
-    """controlled.shutdown.max.retries and controlled.shutdown.retry.backoff.ms."""
+    """controlled.shutdown.max.retries and controlled.shutdown.retry.backoff.ms. `limit_s` bounds all of it: a
+    controller that hangs must not keep a broker from stopping in the time that a service manager gives it.
+    """
 
     attempts: int = 3
     backoff_ms: int = 5000
+    limit_s: float = 20.0
 
 
 async def depart(
@@ -50,28 +53,39 @@ async def depart(
     """Whether the controller has taken everything over. Never raises for what the other side does. `is_last`
     tells whether no other broker is registered, `leads` whether this one still has a role to hand over.
     """
-    for attempt in range(settings.attempts):
-        if attempt:
-            await _back_off(settings.backoff_ms / 1000, is_last)
-        if is_last():
-            _log.info("No other broker is left that could take over")
-            return False
-        request = m.ControlledShutdownRequest(broker_id=broker_id, broker_epoch=broker_epoch())
-        try:
-            answer: m.ControlledShutdownResponse = await client.ask(request)
-        except ChannelLost as lost:
-            _log.info("The controller was not reached for a controlled shutdown: %s", lost)
-            continue
-        if answer.error_code == ErrorCode.NONE and not answer.remaining_partitions:
-            _log.info("Controlled shutdown request returned successfully")
-            await _until_told(leads)
-            return True
-        _log.info(
-            "Controlled shutdown is not complete: %s, %d partition(s) are still led here",
-            ErrorCode(answer.error_code).name,
-            len(answer.remaining_partitions),
-        )
+    try:
+        async with asyncio.timeout(settings.limit_s):
+            for attempt in range(settings.attempts):
+                if attempt:
+                    await _back_off(settings.backoff_ms / 1000, is_last)
+                if is_last():
+                    _log.info("No other broker is left that could take over")
+                    return False
+                request = m.ControlledShutdownRequest(broker_id=broker_id, broker_epoch=broker_epoch())
+                if await _is_released(client, request):
+                    await _until_told(leads)
+                    return True
+    except TimeoutError:
+        _log.info("The controller has not moved everything away within %g s", settings.limit_s)
     _log.warning("Proceeding to do an unclean shutdown as all the controlled shutdown attempts failed")
+    return False
+
+
+async def _is_released(client: ControllerClient, request: m.ControlledShutdownRequest) -> bool:
+    """Ask once; whether this broker leads nothing any more that others could lead."""
+    try:
+        answer: m.ControlledShutdownResponse = await client.ask(request)
+    except ChannelLost as lost:
+        _log.info("The controller was not reached for a controlled shutdown: %s", lost)
+        return False
+    if answer.error_code == ErrorCode.NONE and not answer.remaining_partitions:
+        _log.info("Controlled shutdown request returned successfully")
+        return True
+    _log.info(
+        "Controlled shutdown is not complete: %s, %d partition(s) are still led here",
+        ErrorCode(answer.error_code).name,
+        len(answer.remaining_partitions),
+    )
     return False
 
 

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, frozen=True)
 class FetcherSettings:
-    """Of all fetchers of a broker."""
+    """Of all fetchers of a broker. `fetchers_per_leader` is how many there are at the start."""
 
     identity: Identity
     backoff_ms: int = 1000

@@ -1,7 +1,8 @@
 """All fetchers of a broker: which of them copies which partition.
 
 num.replica.fetchers connections to each leader share its partitions by a hash that Kafka uses, too. A fetcher
-is made with its first partition, and ends with its last one.
+is made with its first partition, and ends with its last one. When their number changes, partitions move to
+the fetcher that they have by the new one, and go on there from the end of their logs.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Fetchers:
     def __init__(self, channels: Channels, settings: FetcherSettings, world: World, tasks: TaskScope) -> None:
         self._channels = channels
         self._settings = settings
+        self._per_leader = settings.fetchers_per_leader
         self._world = world
         self._tasks = tasks
         self._running: dict[tuple[int, int], tuple[Fetcher, Channel]] = {}
@@ -52,8 +54,7 @@ class Fetchers:
     def follow(self, partition: Partition) -> None:
         """See `replicas.Fetching`."""
         key = (partition.topic, partition.index)
-        number = fetcher_id(partition.topic, partition.index, self._settings.fetchers_per_leader)
-        place = (partition.leader_id, number)
+        place = (partition.leader_id, fetcher_id(partition.topic, partition.index, self._per_leader))
         if self._of.get(key, place) != place:
             self.forget(partition)
         if self._closed:
@@ -72,6 +73,16 @@ class Fetchers:
         fetcher.failed.pop(key, None)
         if not len(fetcher) and not fetcher.failed:
             self._end(place)
+
+    def resize(self, per_leader: int) -> None:
+        """num.replica.fetchers has another value. Partitions that failed wait where they are."""
+        if per_leader == self._per_leader:
+            return
+        self._per_leader = per_leader
+        for key, place in list(self._of.items()):
+            followed = self._running[place][0].get(key)
+            if followed is not None and place[1] != fetcher_id(*key, per_leader):
+                self.follow(followed.partition)
 
     def _at(self, place: tuple[int, int]) -> Fetcher:
         running = self._running.get(place)

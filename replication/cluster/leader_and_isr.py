@@ -8,22 +8,19 @@ followers. Between partitions the loop goes on; a partition changes in one stret
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from protocol.uuids import ZERO_UUID
-from replication.cluster.control_fence import ControlFence
+from replication.cluster.control_fence import NO_EPOCH, ControlFence
 from replication.cluster.replicas import ClusterReplicas
 from replication.metadata.image import PartitionImage
 from replication.partition import Partition
 
 TOPIC_ERRORS_FROM = 5
 AT_ONCE = 16  # partitions whose role changes before others get the loop
-
-RolesChanged = Callable[[list[Partition], list[Partition]], None]
-"""Hears which partitions this broker leads now and which it follows, once for each request."""
 
 _Request = m.LeaderAndIsrRequest
 _Response = m.LeaderAndIsrResponse
@@ -42,12 +39,15 @@ class _Told:
 
 
 class LeaderAndIsr:
-    """Serves LeaderAndIsr."""
+    """Serves LeaderAndIsr. `told_epoch` is the registration for which roles came last, and `on_roles` hears
+    of each request that was applied.
+    """
 
     def __init__(self, replicas: ClusterReplicas, fence: ControlFence) -> None:
         self._replicas = replicas
         self._fence = fence
-        self.on_roles: list[RolesChanged] = []
+        self.told_epoch = NO_EPOCH
+        self.on_roles: list[Callable[[], None]] = []
 
     async def handle(
         self, request: m.LeaderAndIsrRequest, version: int = _Request.MAX_VERSION
@@ -58,6 +58,9 @@ class LeaderAndIsr:
             error = self._fence.check(request)
             if error == ErrorCode.NONE:
                 await self._apply(told)
+                self.told_epoch = request.broker_epoch
+                for listener in self.on_roles:
+                    listener()
             else:
                 for each in told:
                     each.error = error
@@ -73,8 +76,6 @@ class LeaderAndIsr:
         followers = [each for each in taken if each.state.leader != node_id]
         await self._change(leaders, self._replicas.become_leader)
         await self._change(followers, self._replicas.become_follower)
-        for listener in self.on_roles:
-            listener(_partitions(leaders), _partitions(followers))
 
     def _check(self, told: _Told) -> bool:
         """Find or make the partition, or set the error; whether a log was made."""
@@ -101,10 +102,6 @@ class LeaderAndIsr:
             each.error = become(each.partition, each.state)
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
-
-
-def _partitions(told: Iterable[_Told]) -> list[Partition]:
-    return [each.partition for each in told if each.partition is not None and each.error == ErrorCode.NONE]
 
 
 def _told(request: m.LeaderAndIsrRequest) -> Iterator[_Told]:

@@ -3,7 +3,8 @@
 A broker that has lost touch with the metadata store for a whole session time-out has lost its session, and
 others may lead its partitions. What waits for in-sync replicas is safe, since these have left; but acks 0 and
 1 would be acknowledged and cut off later. So from that moment such produces are refused (6), until the store
-is reached again. Kafka goes on acknowledging them.
+is reached again; after the end of a session, until the controller has given the broker its roles under the
+next registration, since those it knows may be others' by then. Kafka goes on acknowledging them.
 """
 
 from __future__ import annotations
@@ -32,17 +33,27 @@ class SelfFence:
         self._now_ms = now_ms
         self._last_contact_ms = last_contact_ms
         self._fence = fence
+        self._roles_are_old = False
         self.fenced = False
+
+    def session_ended(self) -> None:
+        """The store has ended the session."""
+        self._roles_are_old = True
+        self.look()
+
+    def roles_came(self) -> None:
+        """The controller has told the roles under the registration that the broker has now."""
+        self._roles_are_old = False
+        self.look()
 
     def look(self) -> None:
         """Fence or release if that is due."""
-        fenced = self._now_ms() - self._last_contact_ms() > self._session_timeout_ms()
+        silent_ms = self._now_ms() - self._last_contact_ms()
+        fenced = self._roles_are_old or silent_ms > self._session_timeout_ms()
         if fenced == self.fenced:
             return
         self.fenced = fenced
         if fenced:
-            _log.warning(
-                "No contact to the metadata store for more than %d ms: acks 0 and 1 are refused",
-                self._session_timeout_ms(),
-            )
+            why = "The session has ended" if self._roles_are_old else f"No contact for {silent_ms} ms"
+            _log.warning("%s: until the store and the controller are back acks 0 and 1 are refused", why)
         self._fence(fenced)

@@ -80,7 +80,7 @@ class StoreChanges:
                     if self._brokers_changed:
                         await self._read_limits()
                     await self._read_features()
-            except StoreError as error:
+            except (StoreError, payloads.BadPayload) as error:
                 _log.warning("Configurations cannot be read and may be old for a while: %s", error)
                 self._everything = True
                 self._woken.set()
@@ -95,9 +95,8 @@ class StoreChanges:
         """The configurations of topics, before their first partition is hosted; in the next session, where
         this one ends meanwhile.
         """
-        for name in names:
-            resource = ConfigResource(ConfigType.TOPIC, name)
-            await outlasting(self._store, partial(self._read, resource))
+        resources = [ConfigResource(ConfigType.TOPIC, name) for name in names]
+        await asyncio.gather(*(outlasting(self._store, partial(self._read, each)) for each in resources))
 
     def _changed(self, path: str, event: WatchEvent) -> None:
         self._woken.set()
@@ -161,8 +160,13 @@ class StoreChanges:
             await self._read(resource)
 
     async def _read(self, resource: ConfigResource) -> None:
+        """A node that holds something else than a configuration leaves the one that is known."""
         node = await self._get(resource.path)
-        values = {} if node is None else payloads.decode_config(resource.path, node.value)
+        try:
+            values = {} if node is None else payloads.decode_config(resource.path, node.value)
+        except payloads.BadPayload as error:
+            _log.error("A configuration is left as it was: %s", error)
+            return
         image = self._holder.current
         if dict(image.overrides(resource)) != values:
             self._holder.publish(image.with_configs({resource: values}))

@@ -302,3 +302,19 @@ def test_all_sessions_together_are_bounded(monkeypatch):
         assert client.sessions.watched == len(client.sessions) == 0
 
     on_sessions(story)
+
+
+def test_what_a_follower_left_behind_goes_with_its_next_session():
+    def story(broker, client):
+        sessions, rows = client.sessions, [Row(wanted("t"), ErrorCode.NONE)]
+
+        def make(replica_id, now_ms):
+            return sessions.create(params(replica_id=replica_id), rows, now_ms)
+
+        mine, others, consumers = make(2, 0), make(3, 0), make(-1, 0)
+        in_use = make(2, 1)
+        assert make(2, EVICTION_MS + 1)
+        kept = [session for session in (mine, others, consumers, in_use) if sessions.get(session.session_id)]
+        assert kept == [others, consumers, in_use]
+
+    on_sessions(story)

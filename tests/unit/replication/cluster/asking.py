@@ -24,5 +24,8 @@ class Asked:
             raise answer
         return answer(request) if callable(answer) else answer
 
+    def abort(self):
+        """Nothing is under way between two answers."""
+
     async def close(self):
         self.closed += 1

@@ -17,7 +17,7 @@ LED = R(remaining_partitions=[R.RemainingPartition(topic_name="t", partition_ind
 
 def departed(*answers, attempts=3, backoff_ms=0, is_last=lambda: False, leads=lambda: False):
     asked = Asked(*answers)
-    client = ControllerClient(asked, lambda: asked.controller)
+    client = ControllerClient(asked, lambda: asked.controller, "topics")
     settings = DepartureSettings(attempts, backoff_ms)
     done = asyncio.run(depart(client, 3, lambda: 44, settings, is_last, leads))
     assert all((each.broker_id, each.broker_epoch) == (3, 44) for each in asked.requests)
@@ -52,3 +52,18 @@ def test_a_broker_without_others_asks_nobody():
 def test_the_last_one_of_those_that_stop_together_does_not_wait_out_its_pause():
     looks = iter([False, False, False, True, True])
     assert departed(LED, backoff_ms=3_600_000, is_last=lambda: next(looks)) == (False, 1)
+
+
+def test_a_controller_that_hangs_does_not_keep_a_broker():
+    async def story():
+        asked = Asked()
+
+        async def hang(request, version=None):
+            await asyncio.get_running_loop().create_future()
+
+        asked.ask = hang
+        client = ControllerClient(asked, lambda: asked.controller, "controlled shutdown")
+        settings = DepartureSettings(limit_s=0.01)
+        return await depart(client, 3, lambda: 44, settings, lambda: False)
+
+    assert not asyncio.run(story())

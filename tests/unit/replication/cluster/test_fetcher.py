@@ -124,7 +124,7 @@ def test_without_an_answer_all_back_off_and_the_session_begins_anew():
     assert fetcher.build() is None
     stage.clock.ms += BACKOFF_MS
     request = fetcher.build()
-    assert (request.session_id, request.session_epoch, named(request)) == (0, 0, [0, 1])
+    assert (request.session_id, request.session_epoch, named(request)) == (9, 0, [0, 1])
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,29 @@ def test_the_same_leader_under_a_newer_epoch_keeps_the_fetcher():
     on_fetchers(story)
 
 
+def test_another_number_of_fetchers_moves_partitions_at_once():
+    async def story(stage, node, fetchers, dialler):
+        for index in range(4):
+            stage.lead(1, index=index, is_new=True)
+        failed = node.partition(3)
+        fetchers.of(failed).remove(("t", 3))
+        fetchers.of(failed).failed[("t", 3)] = None
+        assert len(fetchers) == 1
+        fetchers.resize(3)
+        for index in range(3):
+            followed = fetchers.of(node.partition(index)).get(("t", index))
+            assert followed.partition is node.partition(index)
+        wanted = {f"fetcher-{fetcher_id('t', index, 3)}" for index in range(3)} | {"fetcher-0"}
+        assert {purpose for _, purpose in dialler.made} == wanted
+        assert fetchers.failed == [("t", 3)]
+        fetchers.resize(1)
+        stage.lead(1, index=3)
+        assert len(fetchers) == 1
+        assert all(fetchers.of(node.partition(index)).get(("t", index)) for index in range(4))
+
+    on_fetchers(story)
+
+
 def test_a_partition_that_failed_is_known_until_it_is_forgotten():
     async def story(stage, node, fetchers, dialler):
         stage.lead(1, is_new=True)

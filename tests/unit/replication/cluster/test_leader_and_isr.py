@@ -105,16 +105,18 @@ def test_who_leads_steps_down_for_a_leader_that_is_not_known():
     assert partition.check(-1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_who_listens_hears_of_new_roles_once():
+def test_who_listens_hears_of_each_request_that_is_applied_and_for_which_registration():
     stage = Stage(2)
-    heard = []
-    stage[1].leader_and_isr.on_roles.append(
-        lambda leaders, followers: heard.append((list(map(repr, leaders)), list(map(repr, followers))))
-    )
+    served, heard = stage[1].leader_and_isr, []
+    served.on_roles.append(lambda: heard.append((served.told_epoch, stage[1].partition().is_leader)))
     stage.lead(1, is_new=True)
     stage.tell(stage[1])
     stage.lead(2)
-    assert heard == [(["t-0"], []), ([], []), ([], ["t-0"])]
+    assert heard == [(1, True), (1, True), (1, False)]
+    stage[1].epoch = 7
+    stage[1].fence.controller_epoch += 1
+    stage.tell(stage[1])
+    assert len(heard) == 3
 
 
 def test_answers_of_old_versions_name_topics():

@@ -25,7 +25,7 @@ def quick(monkeypatch):
 
 def blocks(*answers, timeout_s=5):
     asked = Asked(*answers)
-    client = ControllerClient(asked, lambda: asked.controller)
+    client = ControllerClient(asked, lambda: asked.controller, "topics")
     return asked, ProducerIdBlocks(client, 3, lambda: 44, timeout_s)
 
 

@@ -32,3 +32,23 @@ def test_contact_releases():
     broker.contact_ms = broker.now_ms
     assert not broker.after(1)
     assert broker.told == [True, False]
+
+
+def test_after_the_end_of_a_session_the_roles_have_to_come_anew():
+    broker = Broker()
+    broker.fence.session_ended()
+    assert broker.after(1)
+    broker.contact_ms = broker.now_ms
+    assert broker.after(1)
+    broker.fence.roles_came()
+    assert broker.told == [True, False]
+
+
+def test_roles_alone_do_not_release_a_broker_without_contact():
+    broker = Broker()
+    broker.fence.session_ended()
+    broker.now_ms += 5_000
+    broker.fence.roles_came()
+    assert broker.told == [True]
+    broker.contact_ms = broker.now_ms
+    assert not broker.after(1)

@@ -197,3 +197,20 @@ def test_what_cannot_be_read_now_is_read_later(monkeypatch):
         await until(lambda: broker.value() == {"retention.ms": "3"})
 
     run(story)
+
+
+def test_a_damaged_configuration_leaves_what_is_known_and_the_others_go_on():
+    async def story(broker, start):
+        other = ConfigResource(ConfigType.TOPIC, "u")
+        await broker.set(TOPIC, **{"retention.ms": "1"})
+        await start()
+        await broker.store.put(TOPIC.path, b"no json")
+        await broker.note(TOPIC)
+        await broker.set(other, **{"retention.ms": "2"})
+        await broker.note(other)
+        await until(lambda: broker.value(other) == {"retention.ms": "2"})
+        assert broker.value() == {"retention.ms": "1"}
+        await broker.changes.read_topics(["t", "u"])
+        assert broker.value() == {"retention.ms": "1"}
+
+    run(story)
