@@ -12,6 +12,7 @@ from an event loop with a single armed wake-up.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 
@@ -178,11 +179,14 @@ class LoopTimer:
             self._armed = self._loop.call_at(deadline_ms / 1000, self._wake)
 
     def _wake(self) -> None:
-        """One that raises in spite of its contract is reported, and neither stops the clock nor the others."""
         self._armed = None
-        for entry in self._wheel.advance(self._now_ms()):
-            try:
-                entry.fire()
-            except Exception as error:
-                self._loop.call_exception_handler({"message": "A timer's callback failed", "exception": error})
-        self._arm()
+        self._fire(deque(self._wheel.advance(self._now_ms())))
+
+    def _fire(self, due: deque[TimerEntry]) -> None:
+        try:
+            while due:
+                due.popleft().fire()
+        finally:  # one that raises in spite of its contract stops neither the clock nor the others
+            if due:
+                self._loop.call_soon(self._fire, due)
+            self._arm()

@@ -64,6 +64,6 @@ def test_a_controller_that_hangs_does_not_keep_a_broker():
         asked.ask = hang
         client = ControllerClient(asked, lambda: asked.controller, "controlled shutdown")
         settings = DepartureSettings(limit_s=0.01)
-        return await depart(client, 3, lambda: 44, settings, lambda: False)
+        return await depart(client, 3, lambda: 44, settings, lambda: False, lambda: False)
 
     assert not asyncio.run(story())
