@@ -148,7 +148,7 @@ def test_a_preferred_leader_that_is_not_in_sync_is_not_elected(
     cluster: ClusterProcess, admin: AdminClient
 ) -> None:
     create(cluster, admin, "elected", [1, 2])
-    cluster.brokers[1].kill()
+    assert cluster.brokers[1].stop() == 0
     wait_until(lambda: cluster.partitions("elected")[0].leader_id == 2, "another leader", 30)
     options = ("--bootstrap-server", cluster.brokers[2].bootstrap_servers, "--election-type", "preferred")
     one = ("--topic", "elected", "--partition", "0")

@@ -140,6 +140,17 @@ def test_partitions_and_topics_that_are_not_there(at: tuple[str, str], node: int
         assert printed == f"{unknown}{message}\n"
 
 
+def test_what_is_printed_for_the_way_back_can_be_executed_and_verified(
+    at: tuple[str, str], node: int, tmp_path: Path
+) -> None:
+    path = written(tmp_path, rows((TOPIC, 0, [node])))
+    printed = assert_same(NAME, *at, "--execute", "--reassignment-json-file", path)
+    back = written(tmp_path, printed.splitlines()[2])
+    again = assert_same(NAME, *at, "--execute", "--reassignment-json-file", back)
+    assert "Successfully started moving log directory to /" in again
+    assert "completed successfully." in assert_same(NAME, *at, "--verify", "--reassignment-json-file", back)
+
+
 @pytest.mark.parametrize(
     ("topics", "brokers", "message"),
     [
