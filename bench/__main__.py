@@ -25,6 +25,7 @@ from bench import (
     recovery,
     report,
     scale,
+    several,
     spark,
     three,
 )
@@ -46,8 +47,9 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "archive": archive.rows,
     "footprint": footprint.rows,
     "cluster": cluster.rows,
+    "brokers": several.rows,
 }
-OF_THEIR_OWN = ("footprint", "cluster")
+OF_THEIR_OWN = ("footprint", "cluster", "brokers")
 """Parts that start brokers themselves, of the kinds that are measured."""
 RESULTS = Path(__file__).parent / "results"
 FULL = Plan(rounds=3, seconds=3.0, warm_up_seconds=10.0)
@@ -105,7 +107,9 @@ def run_part(
         measured.append(row)
         if row.section != section:
             section = row.section
-            shown = [*columns, report.FLOOR] if report.FLOOR in row.samples else columns
+            shown = row.columns or columns
+            if report.FLOOR in row.samples:
+                shown = [*shown, report.FLOOR]
             print(f"\n{section}\n{report.header(shown)}", flush=True)
         print(report.line(row, shown), flush=True)
 

@@ -112,9 +112,20 @@ def drive(
     max_request_bytes: int = 0,
 ) -> Totals:
     """Run the load for `seconds`, or until `max_request_bytes` were acknowledged."""
+    return drive_several([(address, ring) for ring in rings], depth, seconds, check, max_request_bytes)
+
+
+def drive_several(
+    rings: Sequence[tuple[tuple[str, int], Ring]],
+    depth: int,
+    seconds: float,
+    check: Callable[[bytes], object],
+    max_request_bytes: int = 0,
+) -> Totals:
+    """The same where each connection has an address of its own."""
     connections: list[_Connection] = []
     try:
-        connections.extend(_open(address, ring, check) for ring in rings)
+        connections.extend(_open(address, ring, check) for address, ring in rings)
         return _drive(connections, depth, seconds, max_request_bytes)
     finally:
         for c in connections:

@@ -63,7 +63,7 @@ def as_json(rows: Sequence[Row], columns: Sequence[str], about: dict[str, Any]) 
                     "median": {column: row.value(column) for column in row.samples},
                     "rounds": {k: [sample.value for sample in v] for k, v in row.samples.items()},
                     "cpu": {column: row.cpu(column) for column in row.samples},
-                    "ratio": ratio_of(row, columns),
+                    "ratio": ratio_of(row, row.columns or columns),
                     "notes": row.notes,
                 }
                 for row in rows

@@ -22,7 +22,9 @@ class Sample:
 
 @dataclass(slots=True)
 class Row:
-    """One load and what was measured. `cpu_unit` says what `Sample.cpu` counts."""
+    """One load and what was measured. `cpu_unit` says what `Sample.cpu` counts; `columns` are its own
+    where these are not the brokers under test.
+    """
 
     section: str
     label: str
@@ -32,6 +34,7 @@ class Row:
     digits: int = 0
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
 
     def value(self, column: str) -> float | None:
         """The median of a column."""

@@ -36,9 +36,9 @@ Greet = Callable[[Sequence[Addresses]], None]
 
 
 def supervise(loaded: LoadedConfig, plans: Sequence[BrokerPlan], told: Sequence[str], greet: Greet) -> int:
-    """Run the brokers until a signal; the exit code. `told` are more lines for the log."""
+    """Run the brokers until a signal; the exit code. `told` are more warnings for the log."""
     configure_logging()
-    tell_of_settings(replace(loaded, notices=(*loaded.notices, *told)))
+    tell_of_settings(replace(loaded, warnings=(*loaded.warnings, *told)))
     return run(lambda env: Supervisor(env, plans, greet).run(), "supervisor")
 
 

@@ -7,8 +7,8 @@ import signal
 import socket
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
+from ottla.client import KafkaClient
 from tests.cluster.load import Load, check
 from tests.support.several_brokers import SeveralBrokers
 from tests.support.waiting import wait_until
@@ -25,10 +25,11 @@ SETTINGS = {
 }
 
 
-def create_topic(brokers: SeveralBrokers) -> None:
-    admin = AdminClient({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 0})
-    [created] = admin.create_topics([NewTopic(TOPIC, 3, 3)]).values()
-    created.result()
+def create_topics(brokers: SeveralBrokers) -> None:
+    """The one of the load, and one through each broker: only one of them is the controller."""
+    for name, address in zip((TOPIC, "u", "v"), brokers.addresses, strict=True):
+        with KafkaClient(address) as client:
+            client.create_topic(name, 3, 3)
 
 
 def in_sync(address: str) -> list[list[int]]:
@@ -69,7 +70,7 @@ def closed_cleanly(brokers: SeveralBrokers) -> list[bool]:
 def test_one_dies_one_is_stopped_all_stop_and_all_are_orphaned() -> None:
     with SeveralBrokers(3, SETTINGS) as brokers:
         assert f"topics --bootstrap-server {brokers.bootstrap_servers} --create" in brokers.output()
-        create_topic(brokers)
+        create_topics(brokers)
         with Load(brokers.bootstrap_servers, TOPIC) as load:
             await_more(load, 100)
             os.kill(brokers.pid_of(2), signal.SIGKILL)
