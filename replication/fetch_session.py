@@ -69,13 +69,22 @@ class Watch(Wanted):
 
         Under another leader epoch it may have heard of other marks elsewhere in between.
         """
-        if wanted.leader_epoch != self.leader_epoch:
+        self.stands(
+            wanted.fetch_offset,
+            wanted.max_bytes,
+            wanted.leader_epoch,
+            wanted.last_fetched_epoch,
+            wanted.log_start_offset,
+        )
+
+    def stands(
+        self, fetch_offset: int, max_bytes: int, leader_epoch: int, last_epoch: int, log_start_offset: int
+    ) -> None:
+        """As `update`, by the values."""
+        if leader_epoch != self.leader_epoch:
             self.told_high_watermark = -1
-        self.fetch_offset = wanted.fetch_offset
-        self.max_bytes = wanted.max_bytes
-        self.leader_epoch = wanted.leader_epoch
-        self.last_fetched_epoch = wanted.last_fetched_epoch
-        self.log_start_offset = wanted.log_start_offset
+        self.fetch_offset, self.max_bytes, self.leader_epoch = fetch_offset, max_bytes, leader_epoch
+        self.last_fetched_epoch, self.log_start_offset = last_epoch, log_start_offset
 
     def must_tell(self, row: Row) -> bool:
         """Whether an incremental answer has to list this row."""

@@ -200,6 +200,12 @@ class FetchSessions:
         session.epoch = 1 if session.epoch == MAX_EPOCH else session.epoch + 1
         return FetchContext(self, Kind.INCREMENTAL, params, session=session)
 
+    def go_on(self, session: FetchSession, params: FetchParams, now_ms: int) -> FetchContext:
+        """As `open` for a request that has the session's epoch and changes none of what it watches."""
+        session.epoch = 1 if session.epoch == MAX_EPOCH else session.epoch + 1
+        self._touch(session, now_ms)
+        return FetchContext(self, Kind.INCREMENTAL, params, session=session)
+
     def updated(self, context: FetchContext, wanted: Sequence[Wanted], now_ms: int) -> FetchContext:
         """The last step of `open`: what the request reads."""
         session = context.session

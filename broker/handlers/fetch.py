@@ -32,6 +32,7 @@ from broker.handlers.fetch_request import (
 )
 from broker.handlers.fetch_shapes import FetchShape
 from broker.handlers.leader_hints import Endpoint, current_leader, endpoints_of
+from broker.handlers.replica_fetch import shape_of
 from broker.net.answers import put_parts
 from broker.net.big_bodies import BIG_BODY_BYTES
 from broker.net.connection import SHAPE_BYTES_MAX
@@ -168,6 +169,9 @@ class FetchHandler:
         answer = context.read(follower)
         if follower is not None:
             follower.settle()
+            shape = shape_of(self, header, request, context, bytes(buf[at:end]), body - at)
+            if shape is not None:
+                connection.remember(shape)
         if answer.ready or connection.late:
             if connection.late or connection.bucket is not None:
                 connection.served()  # it was parked as a shape, and the partition changed

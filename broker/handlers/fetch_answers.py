@@ -24,6 +24,10 @@ from runtime.files import Buffer, FileRegion
 
 FLEXIBLE_FROM = 12
 IDS_FROM = 13
+_HEAD = struct.Struct(
+    ">iiBihi"
+)  # size, correlation id, tags, throttle time, error, session id: v12 and later
+_ROW = struct.Struct(">ihqqqBi")  # index, error, three offsets, no aborted list, preferred replica: the same
 
 
 def encode_fetch(
@@ -38,15 +42,15 @@ def encode_fetch(
 ) -> list[Buffer | FileRegion]:
     """The whole frame, size first, as parts in order; neighbouring rows of one topic stand under its name."""
     flexible = version >= FLEXIBLE_FROM
-    out = bytearray(4)
-    out += struct.pack(">i", correlation_id)
     if flexible:
-        out.append(0)
-    if version >= 1:
-        out += struct.pack(">i", throttle_ms)
-    if version >= 7:
-        out += struct.pack(">hi", error, session_id)
-    topics = _by_topic(rows)
+        out = bytearray(_HEAD.pack(0, correlation_id, 0, throttle_ms, error, session_id))
+    else:
+        out = bytearray(struct.pack(">ii", 0, correlation_id))
+        if version >= 1:
+            out += struct.pack(">i", throttle_ms)
+        if version >= 7:
+            out += struct.pack(">hi", error, session_id)
+    topics = [rows] if len(rows) == 1 else _by_topic(rows)
     out += _count(flexible, len(topics))
     parts: list[Buffer | FileRegion] = []
     for topic in topics:
@@ -73,7 +77,7 @@ def encode_fetch(
     return parts
 
 
-def _by_topic(rows: Sequence[Row]) -> list[list[Row]]:
+def _by_topic(rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
     topics: list[list[Row]] = []
     last: tuple[str, bytes] | None = None
     for row in rows:
@@ -92,6 +96,16 @@ def _length(parts: Iterable[Buffer | FileRegion]) -> int:
 
 def _row_head(version: int, row: Row) -> bytes:
     """Everything up to and with the length of the records."""
+    if version >= FLEXIBLE_FROM and row.aborted is None:
+        return _ROW.pack(
+            row.index,
+            row.error,
+            row.high_watermark,
+            row.last_stable_offset,
+            row.log_start_offset,
+            0,
+            row.preferred_replica,
+        ) + uvarint(row.length + 1)
     head = struct.pack(">ihq", row.index, row.error, row.high_watermark)
     flexible = version >= FLEXIBLE_FROM
     if version >= 4:
@@ -111,6 +125,8 @@ def _row_head(version: int, row: Row) -> bytes:
 
 
 def _row_tags(row: Row) -> bytes:
+    if row.diverging is None and row.leader is None:
+        return b"\0"
     tags = b""
     count = 0
     if row.diverging is not None:

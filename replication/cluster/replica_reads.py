@@ -36,16 +36,21 @@ class ReplicaReads:
     ) -> None:
         self._lookup = lookup
         self._brokers = brokers
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._quota = quota
         self._to_nearest = to_nearest
+
+    @property
+    def throttles(self) -> bool:
+        """Whether some replicas may have to wait for the quota."""
+        return self._quota.active
 
     def follower(self, version: int, request: m.FetchRequest, params: FetchParams) -> FollowerFetch | None:
         """Who takes note of what the request acknowledges; None for a consumer's."""
         if params.replica_id < 0:
             return None
         epoch = request.replica_state.replica_epoch if version >= EPOCHS_FROM else -1
-        return FollowerFetch(params.replica_id, self._now_ms(), epoch)
+        return FollowerFetch(params.replica_id, self.now_ms(), epoch)
 
     def params(self, request: m.FetchRequest, params: FetchParams, listener: str) -> FetchParams:
         """The parameters with what holds for this kind of reader."""
@@ -59,7 +64,7 @@ class ReplicaReads:
         """Records of these rows leave for a replica: they count towards the quota."""
         if params.replica_id < 0 or not self._quota.active:
             return
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         for row in rows:
             if row.length and row.error == ErrorCode.NONE:
                 partition = self._lookup(row.wanted)
@@ -67,4 +72,4 @@ class ReplicaReads:
                     self._quota.record(partition, row.length, now_ms)
 
     def _must_wait(self, partition: Partition, replica_id: int) -> bool:
-        return self._quota.holds(partition, replica_id in partition.isr, self._now_ms())
+        return self._quota.holds(partition, replica_id in partition.isr, self.now_ms())
