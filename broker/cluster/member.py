@@ -68,6 +68,7 @@ class Member:
     def __init__(self, parts: Parts, inter_broker_listener: str) -> None:
         env, config, holder = parts.env, parts.config, parts.holder
         self._env, self._config, self._holder, self._store = env, config, holder, parts.store
+        self._logs = parts.logs
         self._listener = inter_broker_listener
         self._tasks = TaskScope(env.loop, "cluster")
         self._endpoints: Mapping[str, EndpointImage] = {}
@@ -220,6 +221,7 @@ class Member:
             self._config.text("broker.rack") or None,
             self._env.clock.now_ms(),
             supported_levels(),
+            all(each.cordoned for each in self._logs.dirs),
         )
 
     # Life
@@ -233,6 +235,7 @@ class Member:
         await self._changes.load()
         await self._registration.register()
         self._store.on_session(self._on_session)
+        self._config.subscribe(self._cordons_changed)
         spawn = self._tasks.spawn
         spawn("configurations", self._changes.run())
         spawn("changes of ISRs", self._alter.run())
@@ -264,6 +267,16 @@ class Member:
         """The controller may have seen the registration before its epoch is known here, or after."""
         if self.cluster.leader_and_isr.told_epoch == self._registration.epoch:
             self._fence.roles_came()
+
+    def _cordons_changed(self, names: frozenset[str]) -> None:
+        if "cordoned.log.dirs" in names and not self._closed:
+            self._tasks.spawn("cordons", self._tell_of_cordons())
+
+    async def _tell_of_cordons(self) -> None:
+        try:
+            await self._registration.update()
+        except StoreError as error:  # a new registration tells of them, too
+            _log.info("The controller does not hear of cordons yet: %s", error)
 
     async def _watch_contact(self) -> None:
         while True:

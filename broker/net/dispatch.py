@@ -6,7 +6,8 @@ response; an async one runs in a task. Its connection waits meanwhile.
 
 What cannot be answered closes the connection, with one line that names client, API, version and reason (Kafka
 closes too, in every case except ApiVersions, whose unsupported version gets error 35 in the oldest form so
-that the client can come down to ours, KIP-511). A handler that raises answers -1 in the shape of its API.
+that the client can come down to ours, KIP-511). A handler that raises answers -1 in the shape of its API, as
+Kafka does; that the metadata store refuses something is no fault of the handler, and needs no trace.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from protocol import messages as m
 from protocol.api_keys import ApiKey, api_name
 from protocol.errors import ErrorCode, MalformedMessage
 from protocol.headers import RequestHeader, decode_request_header
+from replication.metadata.payloads import BadPayload
+from replication.metadata.store import StoreError
 
 if TYPE_CHECKING:
     from broker.context import BrokerContext
@@ -254,9 +257,16 @@ class Dispatcher:
         connection.held_bytes += len(answer)
 
     def _failed(self, connection: Connection, header: RequestHeader, body: Any, error: Exception) -> None:
-        """A handler raised: one line with its trace, and -1 for every element of the request."""
+        """A handler raised: one line, with its trace where that tells of a bug, and -1 for every element of
+        the request.
+        """
         name = f"{api_name(header.api_key)} v{header.api_version}"
-        log.error("%s from %s (client %r) failed", name, connection.peer, header.client_id, exc_info=error)
+        if isinstance(error, StoreError | BadPayload):
+            log.error("%s from %s failed: %s", name, connection.peer, error)
+        else:
+            log.error(
+                "%s from %s (client %r) failed", name, connection.peer, header.client_id, exc_info=error
+            )
         if connection.closed:
             return
         response = failure_answer(header.api_key, header.api_version, body, ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -53,6 +53,7 @@ class StoreChanges:
         self._everything = False
         self._brokers_changed = False
         self._limits: Mapping[str, int] = {}
+        self._reads = 0
         self._seen: dict[str, int] = {}  # notes that were read, and when
         self._cancels: list[Cancel] = []
 
@@ -82,8 +83,7 @@ class StoreChanges:
                     await self._read_features()
             except (StoreError, payloads.BadPayload) as error:
                 _log.warning("Configurations cannot be read and may be old for a while: %s", error)
-                self._everything = True
-                self._woken.set()
+                self._read_everything()
                 await asyncio.sleep(RETRY_S)
 
     def close(self) -> None:
@@ -93,10 +93,18 @@ class StoreChanges:
 
     async def read_topics(self, names: Iterable[str]) -> None:
         """The configurations of topics, before their first partition is hosted; in the next session, where
-        this one ends meanwhile.
+        this one ends meanwhile. Where the store has none to give, the defaults hold until it can.
         """
         resources = [ConfigResource(ConfigType.TOPIC, name) for name in names]
-        await asyncio.gather(*(outlasting(self._store, partial(self._read, each)) for each in resources))
+        try:
+            await asyncio.gather(*(outlasting(self._store, partial(self._read, each)) for each in resources))
+        except StoreError as error:
+            _log.warning("New topics have default settings for a while: %s", error)
+            self._read_everything()
+
+    def _read_everything(self) -> None:
+        self._everything = True
+        self._woken.set()
 
     def _changed(self, path: str, event: WatchEvent) -> None:
         self._woken.set()
@@ -107,14 +115,13 @@ class StoreChanges:
 
     def _session(self, event: SessionEvent) -> None:
         if event is SessionEvent.CONNECTED:
-            self._everything = True
-            self._woken.set()
+            self._read_everything()
 
     async def _load(self) -> None:
         notes = await self._notes()
-        configs = read_configs(await retried(self._store, lambda: self._store.subtree(paths.CONFIG)))
         node = await self._get(paths.FEATURES)
         await self._read_limits()
+        configs = await self._all_configs()
         now_ms = self._now_ms()
         self._seen = {note: self._seen.get(note, now_ms) for note in notes}
         self._holder.publish(
@@ -124,6 +131,14 @@ class StoreChanges:
                 features=replace(read_features(paths.FEATURES, node), limits=self._limits),
             )
         )
+
+    async def _all_configs(self) -> dict[ConfigResource, MappingProxyType[str, str]]:
+        """Not older than what `_read` has published: that of a new topic is told by no note."""
+        while True:
+            reads = self._reads
+            nodes = await retried(self._store, lambda: self._store.subtree(paths.CONFIG))
+            if reads == self._reads:
+                return read_configs(nodes)
 
     async def _read_features(self) -> None:
         stored = read_features(paths.FEATURES, await self._get(paths.FEATURES))
@@ -167,6 +182,7 @@ class StoreChanges:
         except payloads.BadPayload as error:
             _log.error("A configuration is left as it was: %s", error)
             return
+        self._reads += 1
         image = self._holder.current
         if dict(image.overrides(resource)) != values:
             self._holder.publish(image.with_configs({resource: values}))

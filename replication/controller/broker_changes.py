@@ -73,11 +73,12 @@ class BrokerChanges:
         await self._replicas.move(replicas, ReplicaState.ONLINE)
 
     async def _on_endpoints(self, now: Mapping[int, BrokerImage]) -> None:
-        """Brokers may be reached at other addresses, with the registration they have."""
-        changed = [b for b, broker in now.items() if broker.endpoints != self._state.brokers[b].endpoints]
-        for broker in changed:
-            self._state.brokers[broker] = now[broker]
-        if changed:
+        """Brokers may be reached at other addresses, or take no new partitions, with the registration they
+        have.
+        """
+        before = {b: self._state.brokers[b] for b in now}
+        self._state.brokers.update(now)
+        if any(broker.endpoints != before[b].endpoints for b, broker in now.items()):
             await self._office.update_metadata(self._state.reachable)
 
     async def _start(self, brokers: Mapping[int, BrokerImage]) -> None:

@@ -27,12 +27,14 @@ from replication.controller.reign import Reign
 from replication.metadata import paths
 from replication.metadata.configs import ConfigType
 from replication.metadata.image import ClusterImage, EndpointImage
+from replication.metadata.payloads import BadPayload
 from replication.metadata.store import (
     Cancel,
     ConnectionLost,
     MetadataStore,
     SessionEvent,
     SessionExpired,
+    StoreError,
     WatchEvent,
     parent_of,
 )
@@ -219,6 +221,10 @@ class ClusterController:
             self._depose()
             if self._may_stand:
                 self._put_life("controller node", self._follow_controller_node)
+        except (StoreError, BadPayload) as refusal:
+            _log.error("The controller failed at %s and steps down: %s", event.name, refusal)
+            event.fail(refusal)
+            await self._abdicate()
         except Exception as error:
             _log.exception("The controller failed at %s and steps down", event.name)
             event.fail(error)
@@ -285,9 +291,19 @@ class ClusterController:
         reign = self._reign
         self._depose()
         if reign is not None:
-            await reign.office.ledger.abdicate()
+            await self._give_up(reign.office.ledger)
         await asyncio.sleep(FAILURE_PAUSE_S)
         self._put_life("controller node", self._follow_controller_node)
+
+    async def _give_up(self, ledger: Ledger) -> None:
+        """However long the store refuses it: /controller names a broker that does nothing until then."""
+        while True:
+            try:
+                await ledger.abdicate()
+                return
+            except StoreError as error:
+                _log.error("The controller's office cannot be given up yet: %s", error)
+                await asyncio.sleep(FAILURE_PAUSE_S)
 
     async def _balance(self, reign: Reign) -> None:
         await asyncio.sleep(BALANCE_DELAY_S)

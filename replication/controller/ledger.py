@@ -33,6 +33,7 @@ from replication.metadata.store import (
     Put,
     SessionExpired,
     StoreError,
+    StoreFailed,
 )
 
 T = TypeVar("T")
@@ -99,11 +100,13 @@ class Ledger:
     # Writing
 
     async def write(self, operations: Sequence[Operation]) -> list[int]:
-        """Apply all or none, if this controller still is the one. Raises ControllerMoved, and StoreError
-        whose `operation_index` counts from the first of `operations`.
+        """Apply all or none, if this controller still is the one. Raises ControllerMoved, StoreFailed, and
+        StoreError whose `operation_index` counts from the first of `operations`.
         """
         try:
             return (await self._apply([self._fence, *operations]))[1:]
+        except StoreFailed:
+            raise  # of no operation's, and the epoch is not over
         except StoreError as error:
             if error.operation_index == 0:
                 raise ControllerMoved(f"controller epoch {self.epoch} is over") from error

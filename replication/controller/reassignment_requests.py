@@ -73,6 +73,11 @@ def plan(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"{_INCLUDES} broker {broker}, but no such broker is registered.",
             )
+        if state.brokers[broker].cordoned:
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{_INCLUDES} broker {broker}, but all its log directories are cordoned.",
+            )
     if not allow_factor_change and len(target) != len(current.origin):
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,

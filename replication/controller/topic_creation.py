@@ -89,7 +89,7 @@ def _plan_topic(
     configs = _check_configs(resource, wanted, rules)
     replicas = _assigned(image, wanted) if wanted.assignments else _placed(image, wanted, settings, random)
     if wanted.assignments:
-        _refuse_cordoned(replicas, settings)
+        _refuse_cordoned(image, replicas, settings)
     topic_id = random.uuid()
     while topic_id in image.topics_by_id:
         topic_id = random.uuid()
@@ -181,18 +181,30 @@ def _placed(
 
 def _takers(image: ClusterImage, settings: ControllerSettings) -> dict[int, str | None]:
     """The brokers that take new partitions, with their racks."""
-    away = settings.node_id if settings.is_cordoned() else None
-    return {each.broker_id: each.rack for each in image.brokers.values() if each.broker_id != away}
+    return {
+        each.broker_id: each.rack
+        for each in image.brokers.values()
+        if not _is_cordoned(image, settings, each.broker_id)
+    }
 
 
-def _refuse_cordoned(assigned: Sequence[tuple[int, ...]], settings: ControllerSettings) -> None:
-    me = settings.node_id
-    if settings.is_cordoned() and any(me in replicas for replicas in assigned):
-        raise Refused(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"The manual partition assignment includes broker {me}, "
-            "but all its log directories are cordoned.",
-        )
+def _is_cordoned(image: ClusterImage, settings: ControllerSettings, broker_id: int) -> bool:
+    if broker_id == settings.node_id and settings.is_cordoned():
+        return True
+    broker = image.brokers.get(broker_id)
+    return broker is not None and broker.cordoned
+
+
+def _refuse_cordoned(
+    image: ClusterImage, assigned: Sequence[tuple[int, ...]], settings: ControllerSettings
+) -> None:
+    for broker_id in dict.fromkeys(each for replicas in assigned for each in replicas):
+        if _is_cordoned(image, settings, broker_id):
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes broker {broker_id}, "
+                "but all its log directories are cordoned.",
+            )
 
 
 def _assigned(image: ClusterImage, wanted: NewTopic) -> list[tuple[int, ...]]:
@@ -355,7 +367,7 @@ def _more_replicas(
             )
         for replicas in wanted.assignments:
             check_replicas(image, replicas, factor)
-        _refuse_cordoned(wanted.assignments, settings)
+        _refuse_cordoned(image, wanted.assignments, settings)
         return list(wanted.assignments)
     brokers = _takers(image, settings)
     if not brokers:

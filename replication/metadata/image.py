@@ -67,7 +67,8 @@ class EndpointImage:
 @dataclass(slots=True, frozen=True)
 class BrokerImage:
     """A live broker. `endpoints` by listener name; `epoch` is the id of the transaction that registered
-    it. `features` are the levels of ours that its registration names, if that was read.
+    it. `features` are the levels of ours that its registration names, if that was read, and `cordoned`
+    whether it says that all its log directories take no new partitions.
     """
 
     broker_id: int
@@ -75,6 +76,7 @@ class BrokerImage:
     endpoints: Mapping[str, EndpointImage]
     rack: str | None = None
     features: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    cordoned: bool = False
 
 
 @dataclass(slots=True, frozen=True)

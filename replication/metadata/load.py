@@ -104,7 +104,7 @@ def read_brokers(nodes: dict[str, Node]) -> dict[int, BrokerImage]:
             for name, (host, port) in payload.endpoints.items()
         }
         brokers[broker_id] = BrokerImage(
-            broker_id, node.created_id, endpoints, payload.rack, payload.features
+            broker_id, node.created_id, endpoints, payload.rack, payload.features, payload.cordoned
         )
     return dict(sorted(brokers.items()))
 

@@ -53,6 +53,7 @@ class BrokerPayload:
     """/brokers/ids/ID: `endpoints` maps a listener name to (host, port), `protocols` to its security
     protocol. `features` are the highest levels that the broker knows of features of ours: an entry that
     Kafka does not have and passes over, and the mark by which a broker of ours is told from one of Kafka's.
+    `cordoned`: all its log directories are (KIP-1066), which Kafka with ZooKeeper does not know.
     """
 
     endpoints: Mapping[str, tuple[str, int]]
@@ -60,6 +61,7 @@ class BrokerPayload:
     rack: str | None
     timestamp_ms: int
     features: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    cordoned: bool = False
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
@@ -144,7 +146,7 @@ def encode_broker(broker: BrokerPayload) -> bytes:
     if broker.rack is not None:
         document["rack"] = broker.rack
     if broker.features:
-        document["ottla"] = {"features": dict(broker.features)}
+        document["ottla"] = {"features": dict(broker.features), "cordoned": broker.cordoned}
     return dump(document)
 
 
@@ -159,6 +161,8 @@ def decode_broker(path: str, value: bytes) -> BrokerPayload:
             raise BadPayload(path, f"not an endpoint: {text!r}")
         endpoints[name] = (host.strip("[]"), int(port))
     protocols = document.get("listener_security_protocol_map")
+    mark = document.get("ottla")
+    mark = mark if isinstance(mark, dict) else {}
     rack = document.get("rack")
     return BrokerPayload(
         endpoints,
@@ -167,12 +171,12 @@ def decode_broker(path: str, value: bytes) -> BrokerPayload:
         else {n: n for n in endpoints},
         str(rack) if rack is not None else None,
         integer_of(path, document.get("timestamp", -1)),
-        _features_in(document.get("ottla")),
+        _features_in(mark.get("features")),
+        mark.get("cordoned") is True,
     )
 
 
-def _features_in(mark: Any) -> Mapping[str, int]:
-    features = mark.get("features") if isinstance(mark, dict) else None
+def _features_in(features: Any) -> Mapping[str, int]:
     if not isinstance(features, dict):
         return {}
     return {str(name): level for name, level in features.items() if type(level) is int}

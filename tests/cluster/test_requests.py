@@ -158,6 +158,30 @@ def test_a_configuration_that_is_changed_on_one_broker_holds_on_all(
         wait_until(lambda value=value: value() == "12345", "the changed value")
 
 
+def test_a_broker_whose_directories_are_cordoned_gets_no_new_partitions(
+    cluster: ClusterProcess, admin: AdminClient
+) -> None:
+    """KIP-1066. The controller knows it from the broker's registration."""
+
+    def cordon(operation: AlterConfigOpType, value: str | None) -> None:
+        entry = ConfigEntry("cordoned.log.dirs", value, incremental_operation=operation)
+        resource = ConfigResource(ResourceType.BROKER, "3", incremental_configs=[entry])
+        [changed] = admin.incremental_alter_configs([resource]).values()
+        changed.result()
+
+    topic = m.CreateTopicsRequest.CreatableTopic(name="anywhere", num_partitions=1, replication_factor=3)
+    request = m.CreateTopicsRequest(topics=[topic], timeout_ms=5000, validate_only=True)
+
+    def error() -> int:
+        return asked(cluster, request, 7).topics[0].error_code
+
+    assert error() == ErrorCode.NONE
+    cordon(AlterConfigOpType.SET, "*")
+    wait_until(lambda: error() == ErrorCode.INVALID_REPLICATION_FACTOR, "the cordons to be heard of")
+    cordon(AlterConfigOpType.DELETE, None)
+    wait_until(lambda: error() == ErrorCode.NONE, "their end to be heard of")
+
+
 def test_a_topic_is_created_on_first_use_by_any_broker_and_deleted_everywhere(
     cluster: ClusterProcess, admin: AdminClient
 ) -> None:

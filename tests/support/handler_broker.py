@@ -140,7 +140,7 @@ class HandlerBroker:
             replicas=replicas,
             logs=logs,
             mover=LogDirMover(env, self.config, logs, replicas, CleanerManager(logs, env.clock.now_ms)),
-            producer_ids=ProducerIds(controller.allocate_producer_ids),
+            producer_ids=ProducerIds(controller.allocate_producer_ids, env.tasks.spawn),
             loggers=BrokerLoggers(),
             groups=groups,
             share_state=share_state,

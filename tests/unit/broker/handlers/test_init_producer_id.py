@@ -32,7 +32,7 @@ def test_without_a_controller_that_gives_ids_the_client_is_to_ask_again(broker: 
     async def nothing() -> tuple[int, int]:
         raise NoBlock("the controller is gone")
 
-    broker.ctx.producer_ids = ProducerIds(nothing)
+    broker.ctx.producer_ids = ProducerIds(nothing, broker.ctx.env.tasks.spawn)
     assert init(broker) == (14, -1, -1)
 
 

@@ -5,6 +5,8 @@ import pytest
 from broker.handlers.later import Later
 from protocol import messages as m
 from protocol.api_keys import ApiKey
+from replication.metadata.payloads import BadPayload
+from replication.metadata.store import StoreFailed
 from tests.support.net_broker import decode, frame, produce_request
 
 
@@ -73,6 +75,21 @@ def test_a_handler_that_raises_answers_minus_1_in_its_own_shape(broker, client, 
     assert "CreateTopics v5" in caplog.text
     client.send(frame(m.ApiVersionsRequest(), 0, 2))
     assert len(client.answers()) == 1
+
+
+@pytest.mark.parametrize("refusal", [StoreFailed("/config", "the disk is full"), BadPayload("/x", "no JSON")])
+def test_what_the_metadata_store_refuses_is_minus_1_and_one_line_without_a_trace(
+    broker, client, caplog, refusal
+):
+    async def refused(ctx, request):
+        raise refusal
+
+    replace_handler(broker, ApiKey.CREATE_TOPICS, refused)
+    topics = [m.CreateTopicsRequest.CreatableTopic(name="a", num_partitions=1)]
+    answer = client.call(m.CreateTopicsRequest(topics=topics), 5)
+    assert [(topic.name, topic.error_code) for topic in answer.topics] == [("a", -1)]
+    assert str(refusal) in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_an_async_handler_holds_back_what_is_behind_it(broker, client):

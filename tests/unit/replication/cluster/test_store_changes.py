@@ -11,7 +11,7 @@ from replication.metadata.configs import ConfigResource, ConfigType
 from replication.metadata.features import GROUP_VERSION, SHARE_VERSION, encode_features, supported_levels
 from replication.metadata.image import ImageHolder
 from replication.metadata.memory_store import MemoryStore, MemoryTree
-from replication.metadata.store import ConnectionLost, ensure_path
+from replication.metadata.store import ConnectionLost, StoreFailed, ensure_path
 from tests.unit.replication.cluster.stage import until
 
 TOPIC = ConfigResource(ConfigType.TOPIC, "t")
@@ -211,6 +211,48 @@ def test_a_damaged_configuration_leaves_what_is_known_and_the_others_go_on():
         await until(lambda: broker.value(other) == {"retention.ms": "2"})
         assert broker.value() == {"retention.ms": "1"}
         await broker.changes.read_topics(["t", "u"])
+        assert broker.value() == {"retention.ms": "1"}
+
+    run(story)
+
+
+def test_a_topic_is_hosted_with_defaults_where_the_store_has_no_settings_to_give(monkeypatch):
+    monkeypatch.setattr(store_changes, "RETRY_S", 0)
+
+    async def story(broker, start):
+        await start()
+        await broker.set(TOPIC, **{"retention.ms": "1"})
+        get = broker.store.get
+
+        async def failing(path):
+            monkeypatch.setattr(broker.store, "get", get)
+            raise StoreFailed(path, "the disk is full")
+
+        monkeypatch.setattr(broker.store, "get", failing)
+        await broker.changes.read_topics(["t"])
+        assert broker.value() == {}
+        await until(lambda: broker.value() == {"retention.ms": "1"})
+
+    run(story)
+
+
+def test_reading_everything_does_not_undo_what_a_new_topic_has_brought(monkeypatch):
+    async def story(broker, start):
+        await start()
+        subtree = broker.store.subtree
+
+        async def slow(path):
+            nodes = await subtree(path)
+            if path == paths.CONFIG and TOPIC.path not in nodes:
+                await broker.set(TOPIC, **{"retention.ms": "1"})
+                await broker.changes.read_topics(["t"])
+            return nodes
+
+        monkeypatch.setattr(broker.store, "subtree", slow)
+        broker.store.suspend()
+        broker.store.resume()
+        await until(lambda: broker.value() == {"retention.ms": "1"})
+        await until(lambda: not broker.changes._woken.is_set())
         assert broker.value() == {"retention.ms": "1"}
 
     run(story)

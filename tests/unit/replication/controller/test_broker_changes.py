@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.controller.batches import ControlRequest
@@ -96,6 +98,11 @@ async def test_other_addresses_are_told_and_another_rack_alone_is_not():
     await at.store.put(paths.broker(2), payloads.encode_broker(racked))
     await at.reign.on_registrations()
     assert at.told() == []
+    cordoned = replace(racked, features={"group.version": 1}, cordoned=True)
+    await at.store.put(paths.broker(2), payloads.encode_broker(cordoned))
+    await at.reign.on_registrations()
+    assert at.told() == []
+    assert (at.state.brokers[2].cordoned, at.state.brokers[2].epoch) == (True, epoch)
 
 
 @story

@@ -16,7 +16,7 @@ from replication.controller.outcomes import NewTopic
 from replication.metadata import controller_payloads, paths, payloads
 from replication.metadata.configs import ConfigResource, ConfigType
 from replication.metadata.memory_store import MemoryStore
-from replication.metadata.store import Create, Put
+from replication.metadata.store import Create, Put, StoreFailed
 from tests.support.virtual_loop import run
 from tests.unit.replication.controller.world import LISTENER, World
 
@@ -180,6 +180,30 @@ async def test_a_failure_ends_the_epoch_and_not_the_broker(world):
     assert not host.controller.is_active
     await asyncio.sleep(FAILURE_PAUSE_S + 0.1)
     assert (await world.active()).controller.epoch == 2
+
+
+@story(brokers=1)
+async def test_what_the_store_refuses_ends_the_epoch_and_the_office_is_given_up_as_soon_as_it_can_be(world):
+    host = await world.active()
+    multi, refused = host.store.multi, []
+
+    async def full(operations):
+        refused.append(operations)
+        raise StoreFailed("/", "the disk is full")
+
+    host.store.multi = full
+    topics = [NewTopic("t", assignments=((0, (1,)),))]
+    with pytest.raises(StoreFailed):
+        await host.admin.create_topics(topics, timeout_ms=1000)
+    assert not host.controller.is_active
+    await asyncio.sleep(5 * FAILURE_PAUSE_S)
+    assert len(refused) > 2
+    assert world.tree.nodes[paths.CONTROLLER].value
+    host.store.multi = multi
+    await asyncio.sleep(3 * FAILURE_PAUSE_S)
+    assert host.controller.epoch == 2
+    (outcome,) = await host.admin.create_topics(topics, timeout_ms=1000)
+    assert outcome.error is ErrorCode.NONE
 
 
 @story(brokers=1)

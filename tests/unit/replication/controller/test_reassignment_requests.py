@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from protocol.errors import ErrorCode
@@ -127,3 +129,15 @@ async def test_a_topic_that_vanished_meanwhile_is_unknown():
     for path in nodes:
         await at.store.delete(path)
     assert await one(at, (3, 4)) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+
+
+@story
+async def test_a_broker_that_is_cordoned_may_stay_and_not_be_added():
+    at = await desk()
+    at.state.brokers[2] = replace(at.state.brokers[2], cordoned=True)
+    at.state.brokers[3] = replace(at.state.brokers[3], cordoned=True)
+    assert await one(at, (2, 4)) == (ErrorCode.NONE, None)
+    assert await one(at, (2, 3)) == (
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        "The manual partition assignment includes broker 3, but all its log directories are cordoned.",
+    )

@@ -210,3 +210,20 @@ def test_a_repeated_name_in_create_partitions_is_answered_once():
     outcomes, changes = plan_partitions(image, [MorePartitions("t", 2), MorePartitions("t", 3)])
     assert [(o.name, o.error) for o in outcomes] == [("t", ErrorCode.INVALID_REQUEST)]
     assert changes.operations == []
+
+
+def test_brokers_that_are_cordoned_get_no_new_partitions():
+    """KIP-1066: this one by its own settings, others by what their registration says."""
+    image = cluster(1, 2, 3)
+    cordoned = image.with_brokers({**image.brokers, 2: BrokerImage(2, 1, {}, cordoned=True)})
+    outcomes, changes = plan(NewTopic("t", 6, 2), image=cordoned)
+    assert outcomes[0].error is ErrorCode.NONE
+    assert {each for partition in changes.topics["t"].partitions for each in partition.replicas} == {1, 3}
+    error, message = refusal(NewTopic("t", 1, 2), cordoned, is_cordoned=lambda: True)
+    assert error is ErrorCode.INVALID_REPLICATION_FACTOR
+    assert "only 1 broker(s)" in message
+    error, message = refusal(NewTopic("t", assignments=((0, (1, 2)),)), cordoned)
+    assert error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert message == (
+        "The manual partition assignment includes broker 2, but all its log directories are cordoned."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -71,11 +72,15 @@ def test_a_broker_names_its_first_plaintext_endpoint_at_the_top():
 def test_a_broker_of_ours_says_which_levels_of_features_it_knows():
     broker = payloads.BrokerPayload({"P": ("h", 1)}, {"P": "PLAINTEXT"}, None, 1, {"group.version": 1})
     document = json.loads(payloads.encode_broker(broker))
-    assert (document["features"], document["ottla"]) == ({}, {"features": {"group.version": 1}})
+    assert document["features"] == {}
+    assert document["ottla"] == {"features": {"group.version": 1}, "cordoned": False}
     assert payloads.decode_broker("/b", payloads.encode_broker(broker)) == broker
-    for mark in (None, 1, {}, {"features": 1}, {"features": {"group.version": "1"}}):
+    cordoned = replace(broker, cordoned=True)
+    assert payloads.decode_broker("/b", payloads.encode_broker(cordoned)) == cordoned
+    for mark in (None, 1, {}, {"features": 1}, {"features": {"group.version": "1"}, "cordoned": 1}):
         document["ottla"] = mark
-        assert payloads.decode_broker("/b", json.dumps(document).encode()).features == {}
+        read = payloads.decode_broker("/b", json.dumps(document).encode())
+        assert (read.features, read.cordoned) == ({}, False)
 
 
 def test_a_broker_without_plaintext_and_rack():
