@@ -4,7 +4,8 @@
   follows, or what it tells clients of.
 - A leader's high watermark never falls within an epoch, is not above the end of its log, and no member of the
   ISR has less. A log's start never falls while its broker runs, and is not above the high watermark.
-- Who joins an ISR has all that is committed there, and had it in its present registration.
+- Who joins an ISR has all that is committed there and all from before the leader's epoch, and had it in its
+  present registration.
 """
 
 from __future__ import annotations
@@ -132,8 +133,12 @@ class LeaderChecks:
             return  # started again since it fetched, and not registered yet
         if joins.leader_epoch != after.leader_epoch or joins.leader_id != after.leader:
             self._fail(f"{where}, which follows {joins.leader_id} in epoch {joins.leader_epoch}")
-        elif joins.log.end_offset < leader.log.high_watermark:
-            self._fail(f"{where} with {joins.log.end_offset} of {leader.log.high_watermark}")
+            return
+        needed = leader.log.high_watermark
+        if leader.leadership is not None:
+            needed = max(needed, leader.leadership.epoch_start)
+        if joins.log.end_offset < needed:
+            self._fail(f"{where} with {joins.log.end_offset} of {needed}")
 
 
 def broker_ids(machines: Sequence[BrokerMachine]) -> dict[int, BrokerMachine]:
