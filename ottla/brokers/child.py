@@ -34,7 +34,8 @@ def main(arguments: Sequence[str]) -> int:
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    from broker.lifecycle import configure_logging, serve
+    from broker.lifecycle import serve
+    from broker.process import configure_logging
     from ottla.brokers.plan import BrokerPlan
     from runtime.system import run
 

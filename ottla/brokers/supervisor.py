@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from broker.lifecycle import configure_logging, follow_signals, tell_of_settings
+from broker.process import configure_logging, follow_signals, tell_of_settings
 from ottla.brokers.plan import Addresses, BrokerPlan
 from ottla.brokers.process import BrokerProcess
 from ottla.brokers.restarts import REFUSED, Restarts, how_it_ended

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from broker.config.load import load_config
-from broker.lifecycle import LineFormatter, main, serve, tune_collector
+from broker.lifecycle import main, serve, tune_collector
 from broker.metadata_dir import CannotStart
 from broker.server import Broker
 from replication.metadata.payloads import BadPayload
@@ -83,21 +83,6 @@ def test_what_exists_at_start_is_left_alone_by_the_collector():
     tune_collector()
     assert gc.get_freeze_count() > 0
     assert gc.get_threshold()[0] > 700
-
-
-def test_a_line_of_the_log_is_one_line_whatever_clients_call_themselves():
-    form = LineFormatter("%(levelname)s %(message)s")
-    named = "g\n[2026-01-01] ERROR é\r\x1b[2J\u2028"
-    record = logging.LogRecord("n", logging.INFO, "p", 1, "Group %s: gone", (named,), None)
-    assert form.format(record) == "INFO Group g\\n[2026-01-01] ERROR é\\r\\x1b[2J\\u2028: gone"
-    record.exc_info = (ValueError, ValueError("why"), None)
-    assert form.format(record).endswith(": gone\nValueError: why")
-
-
-def test_each_line_of_one_of_several_brokers_begins_with_its_name():
-    form = LineFormatter("%(message)s", "broker 2")
-    record = logging.LogRecord("n", logging.INFO, "p", 1, "gone", (), (ValueError, ValueError("why"), None))
-    assert form.format(record) == "[broker 2] gone\n[broker 2] ValueError: why"
 
 
 def test_who_holds_the_life_of_a_broker_may_stop_it_more_than_once(tmp_path, monkeypatch):
