@@ -161,7 +161,7 @@ class Dispatcher:
         if isinstance(response, Later):
             self._answer_later(connection, header, body, response)
         elif inspect.iscoroutine(response):
-            self._in_task(connection, header, self._await(connection, header, body, response))
+            self._in_task(connection, header, self._await(connection, header, body, response), response)
         else:
             self._answer(connection, header, body, response)
 
@@ -188,11 +188,17 @@ class Dispatcher:
         )
 
     def _in_task(
-        self, connection: Connection, header: RequestHeader, work: Coroutine[Any, Any, None]
+        self,
+        connection: Connection,
+        header: RequestHeader,
+        work: Coroutine[Any, Any, None],
+        *within: Coroutine[Any, Any, Any],
     ) -> None:
+        """Have `work` done, which waits for those `within`; none of them is left when it ends unbegun."""
         connection.waiting = BUSY
         name = f"{api_name(header.api_key)} of {connection.peer}"
-        connection.hub.env.tasks.spawn(name, self._guarded(connection, work))
+        task = connection.hub.env.tasks.spawn(name, self._guarded(connection, work))
+        task.add_done_callback(lambda _: [each.close() for each in (work, *within)])
 
     async def _guarded(self, connection: Connection, work: Coroutine[Any, Any, None]) -> None:
         try:

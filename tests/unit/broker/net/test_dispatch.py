@@ -128,6 +128,28 @@ def test_an_async_handler_that_raises_answers_too(broker, client):
     assert decode(ApiKey.DESCRIBE_CLUSTER, 0, data).error_code == -1
 
 
+def test_a_request_whose_task_is_ended_before_it_began_leaves_nothing_half_way(broker, client):
+    import inspect
+
+    begun = []
+
+    async def slow(ctx, request):
+        raise AssertionError("it was not to begin")
+
+    def handle(ctx, request):
+        begun.append(slow(ctx, request))
+        return begun[0]
+
+    async def send_and_end():
+        client.send(frame(m.DescribeClusterRequest(), 0, 1))
+        await broker.hub.env.tasks.aclose()
+
+    replace_handler(broker, ApiKey.DESCRIBE_CLUSTER, handle)
+    broker.run(send_and_end())
+    assert inspect.getcoroutinestate(begun[0]) == inspect.CORO_CLOSED
+    assert client.answers() == []
+
+
 def serve_later(broker):
     """A handler whose answers the test gives; they wait in the list."""
     waiting = []
