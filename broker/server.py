@@ -184,7 +184,7 @@ class Broker:
         self._idle.start()
         membership.serve(self.hub.turn.look_first)
         for listener in self._listeners:
-            listener.serve()
+            await listener.serve()
 
     async def _load_logs(self) -> None:
         """With worker processes for what an unclean stop leaves to read; they end with it."""

@@ -23,6 +23,9 @@ class Listener(Protocol):
 
     address: Address
 
+    async def accept(self) -> None:
+        """Accept connections, first those that have waited since `listen`."""
+
     def close(self) -> None:
         """Accept nothing more; connections that exist go on."""
 
@@ -39,8 +42,10 @@ class Network(Protocol):
         backlog: int = 50,
         send_buffer_bytes: int = -1,
         receive_buffer_bytes: int = -1,
+        accepting: bool = True,
     ) -> Listener:
-        """Accept connections on one address. Port 0 takes a free one; the empty host takes all addresses.
+        """Accept connections on one address. Port 0 takes a free one; the empty host takes all addresses. If
+        not `accepting`, who connects waits in the system's queue until the listener is told to `accept`.
 
         A buffer size of -1 leaves it to the system. OSError where the address cannot be had.
         """
@@ -61,6 +66,9 @@ class LoopListener:
         self.address = address
         self._server = server
 
+    async def accept(self) -> None:
+        await self._server.start_serving()
+
     def close(self) -> None:
         self._server.close()
 
@@ -80,6 +88,7 @@ class LoopNetwork:
         backlog: int = 50,
         send_buffer_bytes: int = -1,
         receive_buffer_bytes: int = -1,
+        accepting: bool = True,
     ) -> LoopListener:
         family, address = await self._resolve(host, port)
         # with the protocol named: else the stock loop does not switch Nagle's delay off
@@ -87,7 +96,10 @@ class LoopNetwork:
         try:
             _prepare(listening, not host, send_buffer_bytes, receive_buffer_bytes)
             listening.bind(address)
-            server = await self._loop.create_server(factory, sock=listening, backlog=backlog)
+            listening.listen(backlog)
+            server = await self._loop.create_server(
+                factory, sock=listening, backlog=backlog, start_serving=accepting
+            )
         except BaseException:
             listening.close()
             raise

@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 class Listener:
     """`host` empty means all addresses; `port` is the bound one once `open` returned."""
 
-    __slots__ = ("_closing", "_hub", "_serving", "_socket", "host", "name", "port")
+    __slots__ = ("_closing", "_hub", "_socket", "host", "name", "port")
 
     def __init__(self, hub: Hub, name: str, host: str, port: int) -> None:
         self._hub = hub
         self.name, self.host, self.port = name, host, port
         self._socket: Socket | None = None
-        self._closing = self._serving = False
+        self._closing = False
 
     async def open(self, backlog: int, send_buffer_bytes: int = -1, receive_buffer_bytes: int = -1) -> None:
         """Bind and listen; who connects waits until `serve`. OSError when the address is taken or not
-        ours.
+        ours. (The waiting is the system's: uvloop reads what a new connection has sent already, also from a
+        transport that is paused when it is made.)
         """
         hub = self._hub
         self._socket = await hub.env.network.listen(
@@ -39,15 +40,14 @@ class Listener:
             backlog=backlog,
             send_buffer_bytes=send_buffer_bytes,
             receive_buffer_bytes=receive_buffer_bytes,
+            accepting=False,
         )
         self.port = self._socket.address[1]
 
-    def serve(self) -> None:
+    async def serve(self) -> None:
         """The broker is ready."""
-        self._serving = True
-        for connection in self._hub.connections:
-            if connection.listener is self:
-                connection.transport.resume_reading()
+        assert self._socket is not None, "open it first"
+        await self._socket.accept()
 
     def close(self) -> None:
         """Stop accepting; open connections stay."""
@@ -69,8 +69,6 @@ class Listener:
                 log.info("Refused a connection from %s: max.connections.per.ip is reached", connection.peer)
             return
         hub.connections[connection] = None
-        if not self._serving:
-            connection.transport.pause_reading()
         if admission is Admission.ONE_TOO_MANY:
             quietest = min(hub.connections, key=lambda other: other.seen)
             log.info("Closing the connection from %s: max.connections is reached", quietest.peer)

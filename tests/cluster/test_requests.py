@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from confluent_kafka.admin import (
     AdminClient,
@@ -16,6 +19,7 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 from tests.support.cluster_process import ClusterProcess
 from tests.support.ottla_process import OttlaProcess
+from tests.support.tools import ottla_tool
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 from tests.support.zookeeper_process import ZookeeperProcess
@@ -201,6 +205,31 @@ def test_a_topic_is_created_on_first_use_by_any_broker_and_deleted_everywhere(
         )
 
     wait_until(gone, "the logs of deleted topics to be set aside")
+
+
+def test_tools_tell_of_all_brokers(cluster: ClusterProcess, admin: AdminClient) -> None:
+    create(cluster, admin, "everywhere", 2)
+    servers = cluster.bootstrap_servers
+    assert re.fullmatch(r"Cluster ID: [\w-]{22}\n", printed("cluster", "cluster-id", servers))
+    _, *rows = printed("cluster", "list-endpoints", servers).splitlines()
+    assert [row.split()[:3] for row in rows] == [
+        [str(number), broker.host, str(broker.port)] for number, broker in cluster.brokers.items()
+    ]
+    described = printed("log-dirs", "--describe", servers, "--topic-list", "everywhere")
+    told = json.loads(described.splitlines()[-1])["brokers"]
+    found = {
+        each["broker"]: sorted(row["partition"] for folder in each["logDirs"] for row in folder["partitions"])
+        for each in told
+    }
+    assert found == {broker_id: ["everywhere-0", "everywhere-1"] for broker_id in cluster.brokers}
+    chosen = printed("log-dirs", "--describe", servers, "--broker-list", "2")
+    assert [each["broker"] for each in json.loads(chosen.splitlines()[-1])["brokers"]] == [2]
+
+
+def printed(tool: str, action: str, servers: str, *arguments: str) -> str:
+    done = ottla_tool(tool, action, "--bootstrap-server", servers, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_producer_ids_come_from_the_controller_and_never_twice(cluster: ClusterProcess) -> None:

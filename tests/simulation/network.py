@@ -19,7 +19,11 @@ class SimListener:
     def __init__(self, network: SimNetwork, port: Port, host: str, factory: ProtocolFactory) -> None:
         self.address: Address = (host or "::", port.number)
         self._network, self._port, self._factory = network, port, factory
-        port.accept = self._connection_waits
+
+    async def accept(self) -> None:
+        self._port.accept = self._connection_waits
+        for _ in self._port.waiting:
+            self._connection_waits()
 
     def close(self) -> None:
         self._network.wire.close_port(self._port)
@@ -47,6 +51,7 @@ class SimNetwork:
         backlog: int = 50,
         send_buffer_bytes: int = -1,
         receive_buffer_bytes: int = -1,
+        accepting: bool = True,
     ) -> SimListener:
         kernel = self.kernel
         if host not in ("", "0.0.0.0", "localhost", kernel.name, kernel.address):
@@ -55,7 +60,10 @@ class SimNetwork:
         if number in kernel.ports:
             raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
         listening = kernel.ports[number] = Port(kernel, number, self.loop, backlog)
-        return SimListener(self, listening, host, factory)
+        listener = SimListener(self, listening, host, factory)
+        if accepting:
+            await listener.accept()
+        return listener
 
     def host_name(self) -> str:
         return self.kernel.name

@@ -112,7 +112,6 @@ class NetBroker(HandlerBroker):
             },
         )
         self.listener = Listener(self.hub, "PLAINTEXT", "127.0.0.1", 0)
-        self.listener.serve()
 
     def connect(self, ip: str = "127.0.0.1") -> Client:
         """A new connection."""

@@ -43,6 +43,43 @@ def test_listen_takes_a_free_port_and_dial_reaches_it(loop):
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+def test_who_connects_before_anybody_accepts_waits_with_what_it_has_sent(loop):
+    made = []
+
+    class Counted(Echo):
+        def connection_made(self, transport):
+            made.append(transport)
+            super().connection_made(transport)
+
+    async def main():
+        network = LoopNetwork(asyncio.get_running_loop())
+        listener = await network.listen("127.0.0.1", 0, Counted, accepting=False)
+        reader, writer = await asyncio.open_connection(*listener.address)
+        writer.write(b"early")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.read(1), 0.1)
+        assert made == []
+        await listener.accept()
+        assert await reader.readexactly(5) == b"early"
+        writer.close()
+        listener.close()
+
+    run_on(loop, main())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_listener_that_never_accepted_can_be_closed(loop):
+    async def main():
+        network = LoopNetwork(asyncio.get_running_loop())
+        listener = await network.listen("127.0.0.1", 0, Echo, accepting=False)
+        listener.close()
+        again = await network.listen("127.0.0.1", listener.address[1], Echo)
+        again.close()
+
+    run_on(loop, main())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_a_taken_port_is_an_error(loop):
     async def main():
         network = LoopNetwork(asyncio.get_running_loop())

@@ -1,4 +1,9 @@
+import asyncio
+
+import pytest
+
 from broker.net.limits import ConnectionLimits
+from broker.net.listener import Listener
 from protocol import messages as m
 from tests.support.net_broker import frame
 
@@ -22,17 +27,25 @@ def test_over_the_brokers_limit_the_quietest_connection_goes(broker):
     assert [client.transport.closed for client in (first, second, third)] == [False, True, False]
 
 
-def test_before_the_broker_serves_a_connection_waits(broker):
-    from broker.net.listener import Listener
-    from tests.support.net_broker import Client
+def test_before_the_broker_serves_who_connects_waits_with_all_that_it_has_sent(broker):
+    """What is sent meanwhile must not meet a broker that knows no topics yet."""
 
-    early = Listener(broker.hub, "EARLY", "127.0.0.1", 0)
-    broker.listener = early
-    client = Client(broker)
-    assert client.transport.paused
-    early.serve()
-    assert not client.transport.paused
-    assert not Client(broker).transport.paused
+    async def story():
+        early = Listener(broker.hub, "EARLY", "127.0.0.1", 0)
+        await early.open(10)
+        reader, writer = await asyncio.open_connection(early.host, early.port)
+        writer.write(frame(m.ApiVersionsRequest(), 0, 7))
+        await writer.drain()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.read(1), 0.1)
+        assert not broker.hub.connections
+        await early.serve()
+        answer = await reader.readexactly(8)
+        early.close()
+        writer.close()
+        return answer[4:]
+
+    assert broker.run(story()) == (7).to_bytes(4, "big")
 
 
 def test_a_closed_listener_takes_nobody_and_keeps_who_is_there(broker):
