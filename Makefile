@@ -22,9 +22,16 @@ AGAINST ?=
 serve: $(VENV)/.ottla-installed compiled
 	@$(BIN)/ottla serve $(ARGS)
 
-test: check
+test: compiled $(VENV)/.ottla-test-installed
+	@$(MAKE) --no-print-directory -j 2 check collected
 	$(BIN)/python -m tests.support.machine
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST)
+
+# pytest compiles the tests in its own way. Here it does that once, while mypy leaves a processor idle; else
+# each of its processes would. What cannot be collected is told by the run itself.
+.PHONY: collected
+collected: $(VENV)/.ottla-test-installed
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -q -p no:cacheprovider tests > $(VENV)/collected.txt 2>&1 || true
 
 check: $(VENV)/.ottla-test-installed
 	$(BIN)/ruff check $(SOURCES)

@@ -7,7 +7,8 @@ Kafka 4 dropped there are `apache_kafka_3` and `either_old_broker`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,17 @@ ZOOKEEPER = "zookeeper"  # fixture, mark and group
 JAVA_FIXTURES = ("apache_kafka", "either_broker", "apache_kafka_3", "either_old_broker")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collecting makes stays until the end: the collector need not look at it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks what needs Java, keeps its users on one worker, leaves tools' tests out where allowed."""
@@ -41,9 +53,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.kafka)
         if ZOOKEEPER in fixtures:
             item.add_marker(pytest.mark.zookeeper)
-        folder = item.path.relative_to(TESTS).parts[0]
+        folder, _, file = str(item.path).removeprefix(f"{TESTS}/").partition("/")
         kinds = (kind for kind in ("spark", "kafka", ZOOKEEPER) if item.get_closest_marker(kind))
         group = folder if folder in HAVE_A_WORKER else next(kinds, None)
+        if group is None and folder == "unit":
+            group = file  # what pytest-xdist does for each result takes longer, the more groups there are
         if group is not None and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(group))
     for tool in filter(may_do_without, TOOLS):
