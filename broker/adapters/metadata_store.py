@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker.config.broker_config import BrokerConfig
@@ -28,10 +29,15 @@ def open_store(config: BrokerConfig, env: Env) -> MetadataStore:
     """The store, which begins its session with `await store.open()`. Raises ConfigError."""
     if config.text("zookeeper.connect").strip():
         from broker.config.zookeeper import zookeeper_settings
+        from runtime.last_will import LastWill
+        from runtime.zookeeper_farewell import SCRIPT
 
         settings = zookeeper_settings(config)
         zookeeper = import_module("replication.metadata.zookeeper_store")
-        store: MetadataStore = zookeeper.ZookeeperStore(env.loop, env.clock, settings)
+        will = None
+        if settings.tls is None:  # the farewell speaks plainly
+            will = LastWill(env.tasks, Path(SCRIPT))
+        store: MetadataStore = zookeeper.ZookeeperStore(env.loop, env.clock, settings, will)
         return store
     if path := config.text("ottla.cluster.file").strip():
         shared = import_module("replication.metadata.shared_sqlite_store")

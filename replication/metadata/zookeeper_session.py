@@ -36,6 +36,7 @@ from replication.metadata.zookeeper_errors import came_from_server
 from replication.metadata.zookeeper_settings import ZookeeperSettings
 from runtime.client_tls import ClientTls
 from runtime.clock import Clock
+from runtime.zookeeper_farewell import farewell
 
 log = logging.getLogger("ottla.zookeeper")
 
@@ -131,6 +132,11 @@ class ZookeeperSession:
         ended = self._end(SessionExpiredError())
         if ended is not None:
             await asyncio.wait([ended], timeout=CLOSE_TIMEOUT_S)
+
+    def farewell(self) -> str:
+        """What ends this session in place of a process that was killed."""
+        session_id, password = self._client.client_id
+        return farewell(self._settings.hosts, session_id, password, self.session_timeout_ms)
 
     def call(self, start: StartCall) -> asyncio.Future[Any]:
         """Make a call as soon as it is its turn. The future raises kazoo's exceptions."""

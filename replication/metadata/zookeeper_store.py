@@ -45,6 +45,7 @@ from replication.metadata.zookeeper_session import StartCall, ZookeeperSession
 from replication.metadata.zookeeper_settings import ZookeeperSettings
 from replication.metadata.zookeeper_watches import Watches
 from runtime.clock import Clock
+from runtime.last_will import LastWill
 
 log = logging.getLogger("ottla.zookeeper")
 
@@ -55,7 +56,15 @@ ZOOKEEPERS_OWN = "zookeeper"
 class ZookeeperStore:
     """See the module."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, settings: ZookeeperSettings) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        settings: ZookeeperSettings,
+        will: LastWill | None = None,
+    ) -> None:
+        """`will`: has the session ended at once if this process is killed (zookeeper_farewell)."""
+        self._will = will
         self._loop = loop
         self._clock = clock
         self._settings = settings
@@ -92,6 +101,8 @@ class ZookeeperStore:
             self._session = None
             await session.stop()
             raise
+        if self._will is not None:
+            self._will.write(session.farewell())
         self._connected(session)
 
     async def close(self) -> None:
@@ -100,6 +111,8 @@ class ZookeeperStore:
         if session is not None:
             self._last_contact = session.last_contact
             await session.stop()
+        if self._will is not None:
+            await self._will.revoke()
 
     async def connected(self) -> None:
         while True:

@@ -23,6 +23,7 @@ from replication.metadata.store import (
 from replication.metadata.zookeeper_settings import ZookeeperSettings
 from replication.metadata.zookeeper_store import ZookeeperStore
 from runtime.clock import SystemClock
+from runtime.zookeeper_farewell import execute
 from tests.contract.metadata_worlds import LIMIT_S, Heard, eventually
 from tests.support.ports import free_port
 from tests.support.tcp_proxy import TcpProxy
@@ -56,6 +57,28 @@ async def opened(address, chroot="", **more):
         yield store
     finally:
         await store.close()
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_a_farewell_ends_the_session_at_once(own_zookeeper):
+    """Its owner goes on asking here, so that nothing but the farewell can have ended it."""
+
+    async def main():
+        address = own_zookeeper.address
+        async with opened(address, "/farewell") as store, opened(address, "/farewell") as other:
+            states, heard = Heard(), Heard()
+            store.on_session(states.note)
+            other.watch("/here", heard.watcher)
+            await store.create("/here", b"", ephemeral=True)
+            await heard.equals([("/here", WatchEvent.CREATED)])
+            will = store._session.farewell()
+            assert await asyncio.to_thread(execute, will)
+            await heard.equals([("/here", WatchEvent.CREATED), ("/here", WatchEvent.DELETED)])
+            await states.until(lambda told: SessionEvent.EXPIRED in told, "an end of the session told")
+            assert not await asyncio.to_thread(execute, will)
+
+    asyncio.run(main())
 
 
 @pytest.mark.zookeeper
