@@ -5,7 +5,9 @@ is asked a few times; then the broker stops all the same, and the others notice 
 
 The controller's answer may come before its orders do. Kafka's brokers close their connections then, under
 producers that wait for acks=all; ours go on until they have been told that they lead no more, and all who
-wait have heard so.
+wait have heard so. Who heard it asks for the new leader at once, maybe of a broker that has not been told
+yet, and asks here again after its retry.backoff.ms. A connection that is closed by then makes librdkafka wait
+for a second, so a broker that led something stays a moment longer.
 
 When all brokers stop at once the last ones find nobody to take over. Kafka's wait out their pauses; ours go
 as soon as no other broker is left.
@@ -27,6 +29,7 @@ from replication.cluster.controller_client import ControllerClient
 LOOK_EVERY_S: Final = 0.1
 ORDERS_WITHIN_S: Final = 1.0
 ORDERS_LOOK_S: Final = 0.005
+STAY_S: Final = 0.25
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +56,7 @@ async def depart(
     """Whether the controller has taken everything over. Never raises for what the other side does. `is_last`
     tells whether no other broker is registered, `leads` whether this one still has a role to hand over.
     """
+    led = leads()
     try:
         async with asyncio.timeout(settings.limit_s):
             for attempt in range(settings.attempts):
@@ -64,6 +68,8 @@ async def depart(
                 request = m.ControlledShutdownRequest(broker_id=broker_id, broker_epoch=broker_epoch())
                 if await _is_released(client, request):
                     await _until_told(leads)
+                    if led:
+                        await asyncio.sleep(STAY_S)
                     return True
     except TimeoutError:
         _log.info("The controller has not moved everything away within %g s", settings.limit_s)

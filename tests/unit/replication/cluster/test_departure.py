@@ -8,7 +8,7 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.cluster.channel import ChannelLost
 from replication.cluster.controller_client import ControllerClient
-from replication.cluster.departure import DepartureSettings, depart
+from replication.cluster.departure import STAY_S, DepartureSettings, depart
 from tests.unit.replication.cluster.asking import Asked
 
 R = m.ControlledShutdownResponse
@@ -34,6 +34,20 @@ def test_the_orders_of_the_controller_are_waited_for_and_not_for_ever():
     assert departed(R(), leads=lambda: looks.pop(0)) == (True, 1)
     assert looks == []
     assert departed(R(), leads=lambda: True) == (True, 1)
+
+
+def test_a_broker_that_led_stays_while_its_producers_find_the_new_leader(monkeypatch):
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    looks = [True, False]
+    assert departed(R(), leads=lambda: looks.pop(0)) == (True, 1)
+    assert slept == [STAY_S]
+    assert departed(R()) == (True, 1)
+    assert slept == [STAY_S]
 
 
 def test_a_controller_that_moves_or_refuses_is_asked_again():
