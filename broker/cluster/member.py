@@ -92,6 +92,7 @@ class Member:
             propose=self._alter.propose,
         )
         self._fetchers = self._members.fetching = self._make_fetchers()
+        self._members.ask_again = self.dir_failed
         self._office = ClusterController(
             parts.store,
             self._channels,

@@ -26,7 +26,7 @@ from replication.metadata.image import (
 )
 from replication.partition import Partition
 from replication.replica_manager import Logs, ReplicaManager, TopicConfigOf
-from storage.errors import StorageError
+from storage.errors import StorageError, StorageFailed
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,9 @@ class Fetching(Protocol):
 
 
 class ClusterReplicas(ReplicaManager):
-    """See the module. `fetching` is set before the first role comes."""
+    """See the module. `fetching` is set before the first role comes. `ask_again` has the controller send the
+    roles again that this broker has refused.
+    """
 
     fetching: Fetching
 
@@ -59,6 +61,8 @@ class ClusterReplicas(ReplicaManager):
     ) -> None:
         super().__init__(node_id, holder, logs, config_of)
         self._fenced = False
+        self._without_room = False  # a role was refused for that
+        self.ask_again: Callable[[], None] = lambda: None
         self.context = LeaderContext(node_id, lag_max_ms, now_ms, self.is_alive, propose)
 
     @property
@@ -118,7 +122,7 @@ class ClusterReplicas(ReplicaManager):
             config = self._topic_config(self._holder.current, topic)
             partition = self._make(TopicImage(topic, known, ()), index, config, is_new)
             if partition is None:
-                return ErrorCode.KAFKA_STORAGE_ERROR
+                return self._refused(self.failed[topic, index])
             partition.fenced = self._fenced
         return ErrorCode.KAFKA_STORAGE_ERROR if partition.offline else partition
 
@@ -129,7 +133,7 @@ class ClusterReplicas(ReplicaManager):
             roles.become_leader(partition, state, self.context)
         except StorageError as error:
             _log.error("%s is not led: %s", partition, error)
-            return ErrorCode.KAFKA_STORAGE_ERROR
+            return self._refused(error)
         self.changed()
         return ErrorCode.NONE
 
@@ -151,8 +155,14 @@ class ClusterReplicas(ReplicaManager):
                 self.changed()
         except StorageError as error:
             _log.error("%s does not follow: %s", partition, error)
-            return ErrorCode.KAFKA_STORAGE_ERROR
+            return self._refused(error)
         return ErrorCode.NONE
+
+    def _refused(self, error: StorageError) -> ErrorCode:
+        """56: the controller has others lead, and takes the replica for offline until it is served again."""
+        if isinstance(error, StorageFailed) and not error.offline:
+            self._without_room = True
+        return ErrorCode.KAFKA_STORAGE_ERROR
 
     def stop(self, topic: str, index: int, delete: bool) -> ErrorCode:
         """The replica leaves this broker, with its log if `delete`; NONE, or 56 where that stays on disk."""
@@ -172,8 +182,11 @@ class ClusterReplicas(ReplicaManager):
         return ErrorCode.NONE
 
     def make_missing(self) -> int:
-        """A replica without a log is offline for the controller until this broker comes again."""
+        """There may be room now: the controller is asked for the roles that found none."""
         self._unmade.clear()
+        if self._without_room:
+            self._without_room = False
+            self.ask_again()
         return 0
 
     def directory_failed(self) -> None:

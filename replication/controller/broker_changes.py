@@ -57,15 +57,20 @@ class BrokerChanges:
     async def on_lost_directories(
         self, broker: int, lost: Iterable[Replica], kept: Iterable[Replica]
     ) -> None:
-        """A broker has answered which of its replicas are on a failed directory."""
+        """A broker has answered which of its replicas are on a failed directory; what it serves again may
+        lead where nobody else can.
+        """
         before = self._state.offline_dirs.setdefault(broker, {})
-        for replica in kept:
-            before.pop(replica.partition, None)
+        back = [replica.partition for replica in kept if replica.partition in before]
+        for partition in back:
+            del before[partition]
         new = [replica for replica in lost if replica.partition not in before]
         before.update(dict.fromkeys(replica.partition for replica in new))
         if new:
             _log.info("Broker %d has %d replica(s) on failed directories", broker, len(new))
             await self._replicas_went(new)
+        if back:
+            await self._partitions.bring_online()
 
     async def ask_for_directories(self, brokers: Iterable[int]) -> None:
         """Brokers say that they lost a directory: have them tell which replicas they still serve."""

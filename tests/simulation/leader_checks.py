@@ -1,7 +1,8 @@
 """Looks into the brokers of a cluster at short intervals: who leads, and how far what they show has come.
 
 - In one leader epoch of a partition one broker leads, whoever says so: the tree, a broker's role, what it
-  follows, or what it tells clients of.
+  follows, or what it tells clients of. While a broker runs, neither its role nor what it tells goes back to
+  an earlier epoch.
 - A leader's high watermark never falls within an epoch, is not above the end of its log, and no member of the
   ISR has less. A log's start never falls while its broker runs, and is not above the high watermark.
 - Who joins an ISR has all that is committed there and all from before the leader's epoch, and had it in its
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from replication.metadata import paths
+from replication.metadata.image import TopicImage
 from tests.simulation.inside import broker_epoch_of, image_of, replica_on, replicas_on
 from tests.simulation.machine import BrokerMachine
 from tests.simulation.watched_tree import StateChange, WatchedTree
@@ -37,7 +39,8 @@ class LeaderChecks:
     ) -> None:
         self._machines, self._tree, self._fail, self._keeps = machines, tree, fail, keeps
         self._leaders: dict[tuple[Key, int], int] = {}
-        self._images: dict[int, dict[str, Any]] = {}
+        self._images: dict[str, dict[str, TopicImage]] = {}
+        self._epochs: dict[tuple[str, Key], tuple[Any, int]] = {}
         self._marks: dict[tuple[str, Key], tuple[int, int]] = {}
         self._starts: dict[tuple[str, Key], tuple[Any, int]] = {}
 
@@ -47,7 +50,7 @@ class LeaderChecks:
             assert machine.process is not None or not machine.serving
             for replica in replicas_on(machine):
                 self._look_at(broker_id, machine, replica)
-            self._look_at_image(broker_id, machine)
+            self._look_at_image(machine)
 
     def changed(self, change: StateChange) -> None:
         """The tree has another state of a partition."""
@@ -66,18 +69,27 @@ class LeaderChecks:
         if leader != broker_id:
             self._fail(f"{topic}-{key[1]}: {who} has {broker_id} lead in epoch {epoch}, others {leader}")
 
-    def _look_at_image(self, broker_id: int, machine: BrokerMachine) -> None:
+    def _look_at_image(self, machine: BrokerMachine) -> None:
         image = image_of(machine)
         if image is None:
             return
-        known = self._images.setdefault(broker_id, {})
+        known = self._images.setdefault(f"{machine.name}.{machine.lives}", {})
         for name, topic in image.topics.items():
-            if known.get(name) is topic:
+            before = known.get(name)
+            if before is topic:
                 continue
             known[name] = topic
             for each in topic.partitions:
                 key = (topic.topic_id, each.index)
                 self._leads(name, key, each.leader_epoch, each.leader, f"the metadata of {machine.name}")
+                same = before is not None and before.topic_id == topic.topic_id
+                epoch = (
+                    before.partitions[each.index].leader_epoch
+                    if same and each.index < len(before.partitions)
+                    else -1
+                )
+                if each.leader_epoch < epoch:
+                    self._fail(f"{machine.name} tells of epoch {each.leader_epoch} of {name}, after {epoch}")
 
     # -- offsets
 
@@ -92,6 +104,10 @@ class LeaderChecks:
         if log.start_offset < start and same is log:  # another one may have been moved here since
             self._fail(f"{where}: starts at {log.start_offset}, before at {start}")
         self._starts[life, key] = log, log.start_offset
+        same, epoch = self._epochs.get((life, key), (replica, -1))
+        if replica.leader_epoch < epoch and same is replica:
+            self._fail(f"{where}: epoch {replica.leader_epoch} after {epoch}")
+        self._epochs[life, key] = replica, replica.leader_epoch
         if not replica.is_leader:
             return
         self._leads(replica.topic, key, replica.leader_epoch, broker_id, machine.name)

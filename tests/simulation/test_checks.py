@@ -148,6 +148,15 @@ def test_a_mark_that_falls_within_an_epoch_is_told_and_one_of_the_next_epoch_may
     assert "high watermark 5 after 6" in brokers.told[0]
 
 
+def test_a_role_that_goes_back_to_an_earlier_epoch_is_told(brokers):
+    follows = replica(epoch=3, leader=2)
+    brokers.have(follows)
+    brokers.leaders.look()
+    follows.leader_epoch, follows.leader_id = 2, 1
+    brokers.leaders.look()
+    assert brokers.told == ["t-0 on b1: epoch 2 after 3"]
+
+
 def test_a_start_that_falls_is_told_of_the_same_log_only(brokers):
     brokers.have(replica(leads=True, start=5))
     brokers.leaders.look()

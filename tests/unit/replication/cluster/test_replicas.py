@@ -133,3 +133,28 @@ def test_nothing_is_copied_to_a_directory_that_failed():
     stage[2].log.directory.fail(OSError(5, "gone"))
     stage[2].replicas.directory_failed()
     assert stage[2].fetch() == []
+
+
+@pytest.mark.parametrize(("number", "asked"), [(28, [1]), (5, [])])
+def test_a_role_that_found_no_room_is_asked_for_again_later_and_one_of_a_failed_disk_is_not(number, asked):
+    stage = Stage(2)
+    node, again = stage[1], []
+    node.replicas.ask_again = lambda: again.append(1)
+    stage.lead(1, is_new=True)
+    node.files.fail_next("append", number, "leader-epoch-checkpoint")
+    assert stage.lead(1, tell=[1]) == {1: ErrorCode.KAFKA_STORAGE_ERROR}
+    assert again == []
+    node.replicas.make_missing()
+    node.replicas.make_missing()
+    assert again == asked
+
+
+def test_a_log_that_found_no_room_is_asked_for_again_later():
+    stage = Stage(2)
+    node, again = stage[1], []
+    node.replicas.ask_again = lambda: again.append(1)
+    node.files.fail_next("make_dirs", 28, f"{TOPIC}-0")
+    assert node.replicas.host(TOPIC, TOPIC_ID, 0, is_new=True) == ErrorCode.KAFKA_STORAGE_ERROR
+    node.replicas.make_missing()
+    assert again == [1]
+    assert isinstance(node.replicas.host(TOPIC, TOPIC_ID, 0, is_new=True), Partition)

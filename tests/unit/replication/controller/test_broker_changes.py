@@ -144,6 +144,15 @@ async def test_a_directory_that_is_served_again_is_online_again():
 
 
 @story
+async def test_who_alone_has_the_records_leads_again_when_it_is_served_again():
+    at = await Desk.with_topics({"t": [(1,)]})
+    await at.reign.on_answer(*answered(at, 1, {0: ErrorCode.KAFKA_STORAGE_ERROR}))
+    assert at.leads() == (-1, 1, (1,))
+    await at.reign.on_answer(*answered(at, 1, {0: ErrorCode.NONE}))
+    assert at.leads() == (1, 2, (1,))
+
+
+@story
 async def test_old_leader_epochs_and_unknown_topics_in_answers_say_nothing():
     at = await Desk.with_topics({"t": [(1, 2)]})
     request, response = answered(at, 1, {0: ErrorCode.STALE_CONTROLLER_EPOCH})
