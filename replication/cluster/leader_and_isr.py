@@ -2,7 +2,7 @@
 
 A partition takes a state whose leader epoch is newer than its own; an equal or older one is answered with 11,
 which the controller expects after it repeats itself. First all logs are made, then leaders are made, then
-followers. Between partitions the loop goes on; a partition changes in one stretch.
+followers. Between some partitions the loop goes on; each of them changes in one stretch.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from protocol.errors import ErrorCode
 from protocol.uuids import ZERO_UUID
 from replication.cluster.control_fence import NO_EPOCH, ControlFence
 from replication.cluster.replicas import ClusterReplicas
+from replication.controller.slices import slices
 from replication.metadata.image import PartitionImage
 from replication.partition import Partition
 
@@ -53,7 +54,9 @@ class LeaderAndIsr:
         self, request: m.LeaderAndIsrRequest, version: int = _Request.MAX_VERSION
     ) -> m.LeaderAndIsrResponse:
         """Apply the request; the error of each partition."""
-        told = list(_told(request))
+        told: list[_Told] = []
+        async for some in slices(_told(request)):
+            told += some
         async with self._fence.lock:
             error = self._fence.check(request)
             if error == ErrorCode.NONE:
@@ -67,9 +70,10 @@ class LeaderAndIsr:
         return _response(told, error, version)
 
     async def _apply(self, told: list[_Told]) -> None:
-        for each in told:
-            if self._check(each):
-                await asyncio.sleep(0)  # a log was made, which waits for the disk
+        async for some in slices(told):
+            for each in some:
+                if self._check(each):
+                    await asyncio.sleep(0)  # a log was made, which waits for the disk
         taken = [each for each in told if each.error == ErrorCode.NONE]
         node_id = self._replicas.node_id
         leaders = [each for each in taken if each.state.leader == node_id]

@@ -11,7 +11,7 @@ partition without replicas and without a leader.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
@@ -34,19 +34,18 @@ SECURITY_PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SS
 _State: TypeAlias = m.UpdateMetadataRequest.UpdateMetadataPartitionState
 
 
-def updated(image: ClusterImage, request: m.UpdateMetadataRequest) -> ClusterImage:
-    """The image after the request; untouched topics are shared with `image`."""
-    changed: dict[str, TopicImage] = {}
-    removed: list[str] = []
-    for name, topic_id, states in _by_topic(request):
-        before = image.topics.get(name)
-        topic = _updated_topic(name, topic_id, before, states)
-        if topic is not None:
-            changed[name] = topic
-        elif before is not None:
-            removed.append(name)
+Told = tuple[str, bytes, list[_State]]
+"""Name and id of a topic, and what is told of its partitions."""
+
+
+def updated(
+    image: ClusterImage, request: m.UpdateMetadataRequest, topics: Mapping[str, TopicImage | None]
+) -> ClusterImage:
+    """The image after the request, with its `topics` as they are then; other ones are shared with `image`."""
+    changed = [topic for topic in topics.values() if topic is not None]
+    removed = [name for name, topic in topics.items() if topic is None and name in image.topics]
     if changed or removed:
-        image = image.with_topics(changed.values(), removed)
+        image = image.with_topics(changed, removed)
     return replace(
         image.with_brokers(_brokers(image, request)),
         controller_id=request.controller_id,
@@ -54,7 +53,7 @@ def updated(image: ClusterImage, request: m.UpdateMetadataRequest) -> ClusterIma
     )
 
 
-def _by_topic(request: m.UpdateMetadataRequest) -> Iterable[tuple[str, bytes, list[_State]]]:
+def told_topics(request: m.UpdateMetadataRequest) -> list[Told]:
     """Topic by topic; before v5 each partition names its topic."""
     ungrouped: dict[str, list[_State]] = {}
     for state in request.ungrouped_partition_states:
@@ -63,10 +62,10 @@ def _by_topic(request: m.UpdateMetadataRequest) -> Iterable[tuple[str, bytes, li
     return [*grouped, *((name, ZERO_UUID, states) for name, states in ungrouped.items())]
 
 
-def _updated_topic(
-    name: str, topic_id: bytes, before: TopicImage | None, states: list[_State]
-) -> TopicImage | None:
+def updated_topic(image: ClusterImage, told: Told) -> TopicImage | None:
     """The topic with these partitions; None if none is left."""
+    name, topic_id, states = told
+    before = image.topics.get(name)
     known: dict[int, PartitionImage] = {}
     if before is not None and topic_id in (ZERO_UUID, before.topic_id):
         known = {partition.index: partition for partition in before.partitions if partition.replicas}

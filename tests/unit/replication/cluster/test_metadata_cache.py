@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from protocol import messages as m
-from replication.cluster.metadata_cache import updated
+from replication.cluster import metadata_cache
+from replication.cluster.metadata_cache import told_topics, updated_topic
 from replication.metadata.configs import ConfigResource, ConfigType
 from replication.metadata.image import ClusterImage, EndpointImage
 
@@ -38,6 +39,11 @@ def request(*partitions, topic="t", topic_id=ID, brokers=(1, 2), controller=7, e
         topic_states=topics if partitions else [],
         live_brokers=[broker(each) for each in brokers],
     )
+
+
+def updated(image, told):
+    topics = {topic[0]: updated_topic(image, topic) for topic in told_topics(told)}
+    return metadata_cache.updated(image, told, topics)
 
 
 def test_everything_a_broker_is_told():
