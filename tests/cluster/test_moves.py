@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from protocol import messages as m
 from tests.cluster.load import Load, check, read_all
-from tests.support.cluster_process import ClusterProcess
+from tests.support.cluster_process import PATIENT, ClusterProcess
 from tests.support.tools import ottla_tool
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
@@ -28,7 +28,7 @@ PER_BATCH = 90  # a fetch of a mebibyte is let through before the throttle knows
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper: ZookeeperProcess):
-    with ClusterProcess(zookeeper.address, {"min.insync.replicas": "1"}, count=4) as cluster:
+    with ClusterProcess(zookeeper.address, {"min.insync.replicas": "1", **PATIENT}, count=4) as cluster:
         yield cluster
 
 

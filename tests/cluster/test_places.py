@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from protocol.errors import ErrorCode
 from replication.cluster.preferred_replica import RACK_AWARE
 from tests.cluster.load import Load, check
-from tests.support.cluster_process import ClusterProcess
+from tests.support.cluster_process import PATIENT, ClusterProcess
 from tests.support.log_dirs import NAMES, alter, break_dir, described, places, settings
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
@@ -29,7 +29,7 @@ LEADER, FOLLOWER = 1, 2
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper: ZookeeperProcess) -> Iterator[ClusterProcess]:
-    more = {"min.insync.replicas": "1", "replica.selector.class": RACK_AWARE}
+    more = {"min.insync.replicas": "1", "replica.selector.class": RACK_AWARE, **PATIENT}
     cluster = ClusterProcess(zookeeper.address, more, count=2)
     for number, broker in cluster.brokers.items():
         broker.overrides.update(settings(broker.directory), **{"broker.rack": f"rack-{number}"})
@@ -123,7 +123,7 @@ def test_a_real_consumer_reads_from_its_rack_and_from_the_leader_when_that_repli
         consume_one(b"first")
         await_source(FOLLOWER)
         consume_one(b"second")
-        cluster.brokers[FOLLOWER].kill()
+        assert cluster.brokers[FOLLOWER].stop() == 0
         consume_one(b"third")
         await_source(LEADER)
         cluster.brokers[FOLLOWER].start()

@@ -36,6 +36,9 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
+PATIENT = {"zookeeper.session.timeout.ms": "10000", "replica.lag.time.max.ms": "10000"}
+"""For tests in which nobody dies: however busy the machine is, nobody is taken for dead."""
+
 
 class ClusterProcess:
     """`brokers` by id. What starts and stops all of them does so at once."""
