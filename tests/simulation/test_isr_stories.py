@@ -65,8 +65,9 @@ def test_a_shrink_whose_answer_is_lost_is_asked_for_again_and_found_done():
 
         def heard(operation):
             if operation.path == paths.partition_state("t", 0):
+                if not written:
+                    story.cut_one_way(controller, leader)  # the answer does not arrive
                 written.append(story.isr("t"))
-                story.cut_one_way(controller, leader)  # the answer does not arrive
 
         story.cut(follower, leader)
         assert story.produce(leader, "t", b"a", acks=1) == ErrorCode.NONE
