@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from broker.adapters.metadata_store import is_member, open_store
@@ -163,6 +164,7 @@ class Broker:
         meta = next((d.meta for d in self.logs.dirs if d.meta is not None and d.meta.cluster_id), None)
         proposed = meta.cluster_id if meta is not None else uuid_to_text(self._env.random.uuid())
         cluster_id = await ensure_cluster_id(store, proposed)
+        self.holder.publish(replace(self.holder.current, cluster_id=cluster_id))
         # As Kafka's brokers have it on either side, so that they can take the directories over.
         meta_version = ZOOKEEPER_META if self.config.text("zookeeper.connect") else KRAFT_META
         self.logs.open(cluster_id, self.config.node_id, meta_version)
