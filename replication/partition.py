@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from replication.fetch_session import FetchSession, Watch
     from replication.leadership import Leadership
     from storage.append import Appended
+    from storage.log_config import LogConfig
     from storage.partition_log import PartitionLog
 
 ACKS_ALL = -1
@@ -237,6 +238,21 @@ class Partition:
             end = min(log.end_offset, log.hold_from)
             if end > log.high_watermark:
                 log.set_high_watermark(end)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Use new settings. With a lower min.insync.replicas more may be committed; Kafka waits for the next
+        append or fetch to see that.
+        """
+        log, mark = self.log, self.log.high_watermark
+        lower = config.min_insync_replicas < log.config.min_insync_replicas
+        log.update_config(config)
+        if lower and self.is_leader:
+            if self.leadership is None:
+                self.advance_high_watermark()
+            else:
+                self.leadership.advance()
+            if log.high_watermark != mark:
+                self.committed_more()
 
     def committed_more(self) -> None:
         """The high watermark moved, or a deletion went on, because of followers: tell who waits for that."""

@@ -337,7 +337,7 @@ class ReplicaManager:
         for state in topic.partitions:
             partition = self._by_name.get((topic.name, state.index))
             if partition is not None:
-                partition.log.update_config(config)
+                partition.update_config(config)
                 future = self._logs.futures.get(topic.name, state.index)
                 if future is not None:
                     future.update_config(config)

@@ -7,6 +7,8 @@ import pytest
 from protocol.errors import ErrorCode
 from replication.follower import Pulse
 from storage.errors import AppendRefused
+from storage.log_config import LogConfig
+from tests.unit.replication.cluster import Parked
 from tests.unit.replication.leading import LAG_MS, Led
 
 
@@ -303,3 +305,15 @@ def test_new_replicas_come_and_old_ones_go_with_the_assignment():
     assert list(led.leadership.followers) == [2, 4]
     assert led.leadership.followers[2].end_offset == 2
     assert led.leadership.lagging() == [3]  # in the ISR, and not a replica any more
+
+
+def test_a_lower_minimum_commits_at_once_what_it_held_back():
+    led = Led(min_isr=2, isr=(1,))
+    commit = Parked()
+    led.produce(3)
+    led.partition.await_commit(commit, 2)
+    assert led.mark == 0
+    led.partition.update_config(LogConfig(min_insync_replicas=3))
+    assert (led.mark, commit.woken) == (0, 0)
+    led.partition.update_config(LogConfig(min_insync_replicas=1))
+    assert (led.mark, commit.woken) == (3, 1)
