@@ -22,12 +22,13 @@ from protocol.headers import RequestHeader
 from replication.fetch_session import FetchSession, Watch
 from replication.fetch_sessions import FetchContext, Kind
 from replication.follower_fetch import FollowerFetch
+from runtime.files import FileRegion
 
 if TYPE_CHECKING:
     from broker.handlers.fetch import FetchHandler
     from broker.net.connection import Connection
     from broker.net.shape import Shape
-    from replication.fetch import Answer, FetchParams
+    from replication.fetch import Answer, FetchParams, Row
 
 STATE_FROM: Final = 15  # the replica's id and epoch stand behind the partitions
 FIXED_BYTES: Final = 13  # of the body before the session's id
@@ -35,6 +36,7 @@ _I32 = struct.Struct(">i")
 _PLACE = struct.Struct(">iiqiqiB")  # index, leader epoch, offset, last epoch, log start, max bytes, tags
 _ID_BYTES = 16
 _SMALL = 127  # lengths of one byte
+ONE_WRITE_BYTES: Final = 128 << 10
 
 Place = tuple[Watch, int, int, int, int, int]
 
@@ -158,6 +160,9 @@ class ReplicaFetchShape:
         return RequestHeader(self.api >> 16, self.api & 0xFFFF, self._correlation_id, self._client_id)
 
     def _answer(self, answer: Answer) -> None:
+        for row in answer.rows:
+            if type(row.data) is FileRegion and row.length <= ONE_WRITE_BYTES:
+                _bring_in(row)
         self._handler.answer(self._connection, self._header(), self._context, answer)
 
     # While it is parked
@@ -200,6 +205,21 @@ class ReplicaFetchShape:
             self._answer(answer)
             if connection.waiting is None:
                 connection.resume()
+
+
+def _bring_in(row: Row) -> None:
+    """Have the newest records, which were just written, in memory.
+
+    They leave in one write then, and wake the follower once. With sendfile there are three, of which the
+    first brings a few bytes only.
+    """
+    region, watch = row.data, row.wanted
+    assert type(region) is FileRegion
+    assert type(watch) is Watch
+    if watch.partition is not None:
+        active = watch.partition.log.active
+        if region.handle is active.handle and region.position + region.length == active.size:
+            row.data = region.read()
 
 
 def shape_of(

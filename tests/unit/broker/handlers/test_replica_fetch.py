@@ -109,9 +109,9 @@ def known(net, follower, monkeypatch):
     return follower
 
 
-def append(net, index):
+def append(net, index, value=b"b"):
     """One record."""
-    net.produce("orders", index, [(1_700_000_000_000, b"b")])
+    net.produce("orders", index, [(1_700_000_000_000, value)])
     net.topics[index].partition.wake()
 
 
@@ -123,6 +123,15 @@ def test_a_request_waits_and_is_answered_by_news(net, known):
     assert set(told) == {1}
     assert told[1].records
     assert told[1].error_code == 0
+
+
+@pytest.mark.parametrize(("size", "writes"), [(100, 1), (100_000, 1), (200_000, 3)])
+def test_the_newest_records_leave_in_one_write_where_they_are_not_many(net, known, size, writes):
+    known.send([(0, 1)])
+    append(net, 0, b"v" * size)
+    net.run()
+    assert len(known.client.transport.writes) == writes
+    assert len(known.told()[0].records) > size
 
 
 def test_it_tells_the_leader_where_the_follower_stands(net, known):
