@@ -14,6 +14,8 @@ from types import TracebackType
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
+from tests.support.waiting import wait_until
+
 RATE_PAUSE_S = 0.002
 
 
@@ -86,6 +88,12 @@ class Load:
     def acks(self) -> int:
         """How many records are acknowledged so far."""
         return len(self.acknowledged)
+
+
+def await_more(load: Load, count: int = 200) -> None:
+    """Wait until so many more records are acknowledged."""
+    wanted = load.acks() + count
+    wait_until(lambda: load.acks() >= wanted, f"{count} more acknowledged records", 60)
 
 
 def read_all(bootstrap_servers: str, topic: str, partitions: int) -> dict[tuple[int, int], int]:

@@ -12,15 +12,17 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.cluster.load import Load, check
+from tests.cluster.load import Load, await_more, check
 from tests.cluster.replicas import check_identical
-from tests.cluster.test_failures import PARTITIONS, TOPIC, await_more
 from tests.support.cluster_process import SETTINGS, ClusterProcess
 from tests.support.kafka_process import KafkaProcess
 from tests.support.waiting import wait_until
 from tests.support.zookeeper_process import ZookeeperProcess
 
 pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("cluster")]
+
+TOPIC = "t"
+PARTITIONS = 3
 
 KAFKA = 3
 

@@ -49,7 +49,7 @@ class ClusterProcess:
         self.brokers = {
             number: OttlaProcess({"broker.id": str(number), **settings}) for number in range(1, count + 1)
         }
-        self.paused: list[OttlaProcess] = []
+        self._unasked: list[OttlaProcess] = []
 
     def __enter__(self) -> ClusterProcess:
         try:
@@ -86,9 +86,9 @@ class ClusterProcess:
         return ",".join(broker.bootstrap_servers for broker in self.brokers.values())
 
     def metadata(self, topic: str | None = None) -> m.MetadataResponse:
-        """As the first broker that answers sees it; a paused one does not."""
+        """As the first broker that answers sees it."""
         for broker in self.brokers.values():
-            if broker.process is None or broker in self.paused:
+            if broker.process is None or broker in self._unasked:
                 continue
             try:
                 with WireClient(broker.bootstrap_servers) as client:
@@ -100,13 +100,21 @@ class ClusterProcess:
     @contextmanager
     def pause(self, broker: OttlaProcess) -> Iterator[None]:
         """Stops the process where it stands (SIGSTOP) for as long as the block lasts."""
-        self.paused.append(broker)
-        broker.signal(signal.SIGSTOP)
+        with self.unasked(broker):
+            broker.signal(signal.SIGSTOP)
+            try:
+                yield
+            finally:
+                broker.signal(signal.SIGCONT)
+
+    @contextmanager
+    def unasked(self, broker: OttlaProcess) -> Iterator[None]:
+        """Only the others are asked for metadata as long as the block lasts: this one's is old."""
+        self._unasked.append(broker)
         try:
             yield
         finally:
-            broker.signal(signal.SIGCONT)
-            self.paused.remove(broker)
+            self._unasked.remove(broker)
 
     def controller(self) -> OttlaProcess:
         """The broker that is the controller."""

@@ -1,16 +1,19 @@
-"""The files that the documents name are there."""
+"""The files and tests that the documents name are there."""
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.tidy.sources import ROOT, report
+from tests.tidy.sources import ROOT, report, tree_of
 
-DOCUMENTS = ("ARCHITECTURE.md", "README.md", "CHANGELOG.md", "SUPPORTED.md")
+DOCUMENTS = ("ARCHITECTURE.md", "README.md", "CHANGELOG.md", "SUPPORTED.md", "docs/replication-tests.md")
 FOLDERS = "bench|broker|coordinator|ottla|protocol|replication|runtime|spark_jobs|storage|tests"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./-]*)`|\]\(([\w./-]+\.md)\)")
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 IN_A_WHEEL = ("ottla/_lib/",)
 
 
@@ -22,3 +25,19 @@ def test_every_path_that_is_named_exists(document: str) -> None:
         f"{document}: {path}" for path in named if path not in IN_A_WHEEL and not (ROOT / path).exists()
     ]
     assert not findings, report(findings)
+
+
+def test_every_test_that_is_named_exists() -> None:
+    findings = []
+    for document in DOCUMENTS:
+        for path, name in NAMED_TEST.findall((ROOT / document).read_text(encoding="utf-8")):
+            file = ROOT / path
+            if not file.exists() or name not in functions_of(file):
+                findings.append(f"{document}: {path}::{name}")
+    assert not findings, report(findings)
+
+
+def functions_of(file: Path) -> set[str]:
+    """The names of a file's functions."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in ast.walk(tree_of(file)) if isinstance(node, kinds)}

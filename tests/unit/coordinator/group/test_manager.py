@@ -1,4 +1,4 @@
-"""What request handlers get from the group coordinator (numbers are those of the reference's section 7)."""
+"""What request handlers get from the group coordinator."""
 
 from __future__ import annotations
 

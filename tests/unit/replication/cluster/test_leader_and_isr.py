@@ -60,6 +60,11 @@ def test_another_topic_of_that_name_never_mixes_with_the_log_that_is_here():
     [topic] = run(stage[1].leader_and_isr.handle(request)).topics
     assert topic.topic_id == OTHER_ID
     assert topic.partition_errors[0].error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+    assert (stage[1].log.end_offset, stage[1].log.topic_id, stage[1].partition().leader_epoch) == (
+        1,
+        TOPIC_ID,
+        0,
+    )
     node = stage.bounce(1)
     assert run(node.leader_and_isr.handle(request)).topics[0].partition_errors[0].error_code == (
         ErrorCode.STALE_BROKER_EPOCH
@@ -68,6 +73,21 @@ def test_another_topic_of_that_name_never_mixes_with_the_log_that_is_here():
     assert run(node.leader_and_isr.handle(request)).topics[0].partition_errors[0].error_code == (
         ErrorCode.INCONSISTENT_TOPIC_ID
     )
+
+
+def test_a_follower_with_the_log_of_an_earlier_topic_of_that_name_copies_nothing_into_it():
+    stage = Stage(2)
+    stage.lead(1, isr=[1], is_new=True)
+    stage.lead(2, isr=[2])
+    stage[2].produce(3)
+    request = stage.request(stage[1], topic_id=OTHER_ID, epoch=7)
+    [topic] = run(stage[1].leader_and_isr.handle(request)).topics
+    assert topic.partition_errors[0].error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+    node = stage.bounce(1)
+    request.broker_epoch = node.epoch
+    run(node.leader_and_isr.handle(request))
+    assert node.fetch() == []
+    assert node.logs.get(TOPIC, 0).end_offset == 0
 
 
 def test_a_disk_that_failed_is_56():

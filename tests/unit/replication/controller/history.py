@@ -8,7 +8,7 @@ from replication.metadata.store import Create, Put
 
 
 class History:
-    """What must hold of all that is ever written and sent (replication.md, section 6: 5, 6, 7)."""
+    """What must hold of all that is ever written and sent."""
 
     def __init__(self, tree: MemoryTree) -> None:
         self.tree = tree

@@ -1,4 +1,4 @@
-"""AlterPartition: every check of the controller, in its order (replication.md, 3.5)."""
+"""AlterPartition: every check of the controller, in its order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four ways to choose a leader (replication.md, 2.4)."""
+"""The four ways to choose a leader."""
 
 from __future__ import annotations
 

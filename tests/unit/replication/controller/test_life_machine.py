@@ -1,7 +1,7 @@
 """Random lives of a cluster's controllers: what must never be, and where everything ends.
 
-replication.md, section 6: 5 (one leader in each epoch), 6 (what a state may become), 7 (a fenced controller
-writes nothing).
+In each leader epoch one broker leads at most; a partition's state becomes only what it may become; a
+controller that was replaced writes nothing.
 """
 
 from __future__ import annotations

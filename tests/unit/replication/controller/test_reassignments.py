@@ -1,4 +1,4 @@
-"""Partitions move to other brokers, step by step; what is interrupted goes on (replication.md, 2.10)."""
+"""Partitions move to other brokers, step by step; what is interrupted goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of legal transitions (replication.md, 2.2 and 2.3)."""
+"""The tables of legal transitions."""
 
 from __future__ import annotations
 
