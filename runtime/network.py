@@ -126,6 +126,20 @@ class LoopNetwork:
         return family, (str(address[0]), int(address[1]))
 
 
+def grow_send_buffer(transport: asyncio.Transport, size_bytes: int) -> None:
+    """Have the system hold so much of what was sent and has not arrived, as far as it allows: then that
+    leaves in one call, and not in as many turns of the loop as a small buffer needs.
+    """
+    connection = transport.get_extra_info("socket")
+    if connection is None:
+        return
+    try:
+        if connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) < size_bytes:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size_bytes)
+    except OSError:
+        return  # the peer is gone, or the system refuses: it is served all the same
+
+
 def _prepare(listening: socket.socket, every_address: bool, send_bytes: int, receive_bytes: int) -> None:
     if sys.platform != "win32":  # there the option would let two processes share the port
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -44,6 +44,7 @@ from protocol.headers import RequestHeader
 from replication.fetch import Answer, FetchParams, Row, Wanted, validate
 from replication.fetch_sessions import FetchContext, FetchSessions
 from replication.partition import Partition
+from runtime.network import grow_send_buffer
 from storage.errors import StorageFailed
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ FLEXIBLE_FROM: Final = 12
 HINTS_FROM: Final = 16
 SHAPES_FROM: Final = 10  # before, zstd batches have to be looked for
 CONVERSIONS_AT_ONCE: Final = 2
+FOLLOWER_SEND_BYTES: Final = 1 << 20  # what replica.fetch.max.bytes is unless set
 
 _I64 = struct.Struct(">q")
 
@@ -171,6 +173,7 @@ class FetchHandler:
             follower.settle()
             shape = shape_of(self, header, request, context, bytes(buf[at:end]), body - at)
             if shape is not None:
+                grow_send_buffer(connection.transport, FOLLOWER_SEND_BYTES)
                 connection.remember(shape)
         if answer.ready or connection.late:
             if connection.late or connection.bucket is not None:

@@ -17,7 +17,6 @@ acks=all is a promise (`broker.net.promises`), which is kept when the in-sync re
 from __future__ import annotations
 
 import struct
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -253,7 +252,7 @@ class ProduceShape:
             connection.close(f"Produce with acks=0 to {self._replica} was refused: {answer.error_message}")
         else:
             frame = single_answer(self._version, correlation_id, self._name, self._topic_id, answer)
-            if type(connection.promised) is deque and connection.promised:
+            if connection.promised:
                 connection.promised.append(Refused(frame))
             else:
                 connection.out.append(frame)

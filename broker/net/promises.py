@@ -7,11 +7,13 @@ connection's queue, and leaves when it and all before it are settled. What is no
 queue is empty, so answers keep the order of requests.
 
 A promise is settled once: the high watermark has passed its records, or leadership goes, the write fails, or
-its time is over; then it becomes a refusal. It costs one object for a request.
+its time is over; then it becomes a refusal. It costs one object for a request. A connection looks after all
+its deadlines with one entry in a bucket: those that are kept in time, nearly all, cost nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from replication.partition import Partition
     from storage.errors import StorageFailed
 
+FOREVER = math.inf
 PROMISES_MAX = 32
 """Of a connection; what is behind them waits."""
 
@@ -32,13 +35,59 @@ class Owed(Protocol):
 
     answer: bytes
     settled: bool
+    deadline: float
+
+    def expire(self) -> None:
+        """Its time is over."""
 
     def give_up(self) -> None:
         """The connection is gone."""
 
 
-Promises: TypeAlias = "deque[Owed] | tuple[()]"
-"""Of one connection, in order; a queue is made with the first."""
+class Queue(deque["Owed"]):
+    """The answers that a connection owes, in order. One entry among the deadlines, for the earliest."""
+
+    __slots__ = ("_bucket", "_connection", "_due")
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self._connection = connection
+        self._bucket: Bucket | None = None
+        self._due = FOREVER
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)  # it is an entry of a bucket, and no other is like it
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def look_at(self, deadline: float) -> None:
+        """Expire what is not settled by then (seconds on the loop's clock)."""
+        if deadline < self._due:
+            self.forget()
+            self._due = deadline
+            hub = self._connection.hub
+            self._bucket = hub.deadlines.add(self, max(0, int((deadline - hub.loop.time()) * 1000)))
+
+    def forget(self) -> None:
+        """Nothing is to be expired."""
+        if self._bucket is not None:
+            self._bucket.pop(self, None)
+        self._bucket, self._due = None, FOREVER
+
+    def expire(self) -> None:
+        """The earliest deadline has come; what it was for may be settled long ago."""
+        self._bucket, self._due = None, FOREVER
+        now = self._connection.hub.loop.time()
+        for promise in list(self):
+            if promise.deadline <= now:
+                promise.expire()
+            elif not promise.settled:
+                self.look_at(promise.deadline)
+
+
+Promises: TypeAlias = "Queue | tuple[()]"
+"""Of one connection; a queue is made with the first."""
 NO_PROMISES: Promises = ()
 
 
@@ -65,13 +114,13 @@ class Promise:
     """One answer. `settled`: it may leave."""
 
     __slots__ = (
-        "_bucket",
         "_connection",
         "_correlation_id",
         "_last_offset",
         "_refusing",
         "_replica",
         "answer",
+        "deadline",
         "settled",
     )
 
@@ -89,12 +138,13 @@ class Promise:
         self._last_offset, self._correlation_id = last_offset, correlation_id
         self.answer = answer
         self.settled = False
-        self._bucket: Bucket = connection.hub.deadlines.add(self, timeout_ms)
+        self.deadline = connection.hub.loop.time() + timeout_ms / 1000
         replica.await_commit(self, last_offset)
         promised = connection.promised
-        if type(promised) is not deque:
-            promised = connection.promised = deque()
+        if type(promised) is not Queue:
+            promised = connection.promised = Queue(connection)
         promised.append(self)
+        promised.look_at(self.deadline)
         if len(promised) >= PROMISES_MAX:
             connection.waiting = PROMISED
 
@@ -110,7 +160,8 @@ class Promise:
 
     def expire(self) -> None:
         """The time of the request is over. Its records stay, and may be committed later."""
-        self._refuse(ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT.message)
+        if not self.settled:
+            self._refuse(ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT.message)
 
     def failed(
         self,
@@ -134,7 +185,6 @@ class Promise:
         self._settle()
 
     def _let_go(self) -> None:
-        self._bucket.pop(self, None)
         if self._replica.commits is not None:
             self._replica.commits.discard(self)
 
@@ -153,9 +203,13 @@ class Refused:
     __slots__ = ("answer",)
 
     settled = True
+    deadline = FOREVER
 
     def __init__(self, answer: bytes) -> None:
         self.answer = answer
+
+    def expire(self) -> None:
+        """It never does."""
 
     def give_up(self) -> None:
         """Nothing holds it."""
@@ -164,7 +218,7 @@ class Refused:
 def pass_on(connection: Connection) -> None:
     """The promise in front is settled: it and those behind it that are, too, leave."""
     promised, out = connection.promised, connection.out
-    assert type(promised) is deque
+    assert type(promised) is Queue
     first = not out
     while promised and promised[0].settled:
         out.append(promised.popleft().answer)
@@ -185,5 +239,7 @@ def pass_on(connection: Connection) -> None:
 def give_up(connection: Connection) -> None:
     """The connection is gone: nobody is to be answered."""
     promised, connection.promised = connection.promised, NO_PROMISES
+    if type(promised) is Queue:
+        promised.forget()
     for promise in promised:
         promise.give_up()

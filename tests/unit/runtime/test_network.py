@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from runtime.network import LoopNetwork
+from runtime.network import LoopNetwork, grow_send_buffer
 from tests.unit.runtime.loops import LOOPS, connect, run_on
 
 
@@ -128,3 +128,32 @@ def test_accepted_sockets_inherit_send_buffer_keep_alive_and_send_at_once(loop):
         listener.close()
 
     run_on(loop, main())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_send_buffer_grows_and_does_not_shrink(loop):
+    async def main():
+        network = LoopNetwork(asyncio.get_running_loop())
+        listener = await network.listen("127.0.0.1", 0, Echo, send_buffer_bytes=16_384)
+        transport, _ = await network.dial(*listener.address, asyncio.Protocol)
+        connection = transport.get_extra_info("socket")
+
+        def size():
+            return connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+
+        grow_send_buffer(transport, 16_384)
+        grow_send_buffer(transport, 2 * size())
+        grown = size()
+        grow_send_buffer(transport, 16_384)
+        assert size() == grown
+        transport.close()
+        listener.close()
+
+    run_on(loop, main())
+
+
+def test_what_has_no_socket_has_no_buffer_to_grow():
+    class Simulated(asyncio.Transport):
+        pass
+
+    grow_send_buffer(Simulated(), 1 << 20)

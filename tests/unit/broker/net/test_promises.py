@@ -166,14 +166,48 @@ def test_when_its_time_is_over_7_is_told_and_later_ones_go_on(net, topic):
     assert told(client) == [(2, 0, 2)]
 
 
-def test_a_promise_stands_in_a_bucket_of_deadlines_until_it_is_kept(net, topic):
+def test_all_deadlines_of_a_connection_are_one_entry(net, topic):
     client = known(net, topic)
-    before = len(net.hub.deadlines)
+    for number in (1, 2, 3):
+        send(client, number)
+    net.end_turn()
+    assert len(net.hub.deadlines) == 1
+    client.lose()
+    assert len(net.hub.deadlines) == 0
+
+
+def test_when_the_earliest_deadline_comes_those_that_are_due_expire_and_the_next_is_looked_at(
+    net, topic, monkeypatch
+):
+    client = known(net, topic)
+    send(client, 1)
+    send(client, 2)
+    net.end_turn()
+    queue = client.connection.promised
+    queue.forget()
+    queue[0].deadline = 0.0
+    queue.expire()
+    net.run()
+    assert [(number, error) for number, error, _ in told(client)] == [(1, 7)]
+    assert len(net.hub.deadlines) == 1
+    topic.follow(3)
+    queue.forget()
+    queue.expire()
+    assert told(client) == [(2, 0, 2)]
+    assert len(net.hub.deadlines) == 0
+
+
+def test_a_shorter_time_out_behind_a_longer_one_counts(net, topic):
+    client = known(net, topic)
     send(client, 1)
     net.end_turn()
-    assert len(net.hub.deadlines) == before + 1
-    topic.follow(2)
-    assert len(net.hub.deadlines) == before
+    queue = client.connection.promised
+    [bucket] = [queue._bucket]
+    queue.look_at(0.0)
+    assert queue not in bucket
+    assert queue in queue._bucket
+    queue.look_at(1e9)
+    assert queue._due == 0.0
 
 
 def test_a_write_that_fails_is_told(net, topic, monkeypatch):
@@ -192,13 +226,12 @@ def test_a_write_that_fails_is_told(net, topic, monkeypatch):
 
 def test_a_client_that_goes_leaves_nothing(net, topic):
     client = known(net, topic)
-    before = len(net.hub.deadlines)
     send(client, 1)
     send(client, 2, acks=1)
     net.end_turn()
     client.lose()
     assert not topic.partition.commits
-    assert len(net.hub.deadlines) == before
+    assert len(net.hub.deadlines) == 0
     topic.follow(2)
     assert client.answers() == []
 
