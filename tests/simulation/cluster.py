@@ -68,6 +68,7 @@ class QuietCluster(Scenario):
         balanced = int(settings["leader.imbalance.check.interval.seconds"]) in OFTEN_S
         by_id = broker_ids(self.machines)
         self.checks = ReplicaChecks(self.machines, world.fail)
+        self.checks.keeps = self.keeps
         self._leader_checks = LeaderChecks(by_id, self.tree, world.fail, self.keeps)
         self._settling = Settling(by_id, self.tree, balanced)
         self.tree.on_state = self._state_changed
@@ -127,6 +128,7 @@ class QuietCluster(Scenario):
 
     def check_end(self) -> None:
         self.checks.unclean.clear()
+        self.checks.keeps = lambda topic: True
         self._leader_checks.look()
         self.checks.look()
         for key, logs in self._settling.logs().items():

@@ -23,12 +23,14 @@ Key = tuple[bytes, int]
 class ReplicaChecks:
     """See the module. To be called between steps of the brokers.
 
-    `unclean` has the partitions that lost what was committed: their logs agree at the end only.
+    `unclean` has the partitions that lost what was committed: their logs agree at the end only. So do those
+    of topics that a power cut may take records from: `keeps` tells the others.
     """
 
     def __init__(self, machines: Sequence[BrokerMachine], fail: Callable[[str], None]) -> None:
         self._machines, self._fail = list(machines), fail
         self.unclean: dict[Key, None] = {}
+        self.keeps: Callable[[str], bool] = lambda topic: True
 
     def look(self) -> None:
         """At all running brokers."""
@@ -113,7 +115,7 @@ class ReplicaChecks:
             same = known.get(batch[0])
             if same is not None and same != batch and same[2] == batch[2]:
                 self._fail(f"{what} have {same} and {batch} of one epoch")
-        if key in self.unclean:
+        if key in self.unclean or not self.keeps(one[1].topic):
             return
         start = max(one[2][0][0], other[2][0][0])
         upto = min(one[1].log.high_watermark, other[1].log.high_watermark)
