@@ -25,7 +25,10 @@ COUNT = 2
 PARTITIONS = 12
 RECORD_BYTES = 100
 OFFSETS = 500  # batches in each partition to fetch from
-KINDS = ("produce", "fetch")
+KINDS = (
+    "fetch",
+    "produce",
+)  # in this order: what is produced drives what is fetched out of the tails' memory
 SHAPES = ((16, 1), (64, 1), (64, 16))
 TOPIC = "bench-several"
 FETCHED = "bench-fetched"
@@ -41,9 +44,9 @@ def rows(brokers: Sequence[Broker], plan: Plan) -> Iterator[Row]:
         sides = {f"--brokers {COUNT}": several, "one broker": alone}
         for process in sides.values():
             _prepare(process.bootstrap_servers)
-            for kind in KINDS:
-                _cost(process, kind, 64, 16, plan.warm_up_seconds / 4)
         for kind in KINDS:
+            for process in sides.values():
+                _cost(process, kind, 64, 16, plan.warm_up_seconds / 4)
             for connections, depth in SHAPES:
                 runners = {
                     name: partial(_cost, process, kind, connections, depth, plan.seconds)

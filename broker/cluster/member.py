@@ -47,7 +47,7 @@ from replication.metadata.features import supported_levels
 from replication.metadata.payloads import BrokerPayload
 from replication.metadata.registration import Registration
 from replication.metadata.retry import retried
-from replication.metadata.store import SessionEvent, StoreError, ensure_path
+from replication.metadata.store import SessionEvent, SessionExpired, StoreError, ensure_path
 from runtime.tasks import TaskScope
 
 if TYPE_CHECKING:
@@ -232,9 +232,9 @@ class Member:
 
     async def join(self, endpoints: Mapping[str, EndpointImage]) -> None:
         self._endpoints = endpoints
-        await asyncio.gather(*(self._make_root(root) for root in paths.ROOTS))
-        await self._changes.load()
-        await self._registration.register()
+        while not await self._enter():
+            _log.warning("The session with the metadata store has ended before the broker was registered")
+            await self._store.open()
         self._store.on_session(self._on_session)
         self._config.subscribe(self._cordons_changed)
         spawn = self._tasks.spawn
@@ -245,6 +245,16 @@ class Member:
         spawn("contact to the store", self._watch_contact())
         self._office.start()
         self._office.stand()
+
+    async def _enter(self) -> bool:
+        """Read what is stored and register; False if the session ended first."""
+        try:
+            await asyncio.gather(*(self._make_root(root) for root in paths.ROOTS))
+            await self._changes.load()
+            await self._registration.register()
+        except SessionExpired:
+            return False
+        return True
 
     async def _make_root(self, root: str) -> None:
         await retried(self._store, lambda: ensure_path(self._store, root))

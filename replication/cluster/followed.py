@@ -89,11 +89,10 @@ class Followed:
 
     def take(self, row: Row, now_ms: int) -> Outcome:
         """Apply the leader's answer to a fetch from `offset`."""
-        error = ErrorCode(row.error_code)
         if self.offset != self.partition.log.end_offset:
             _log.error("%s was fetched, but its log ends elsewhere", self)
             return Outcome.FAILED
-        if error == ErrorCode.NONE:
+        if not row.error_code:
             try:
                 self._apply(row, now_ms)
             except AppendRefused as refused:
@@ -104,6 +103,7 @@ class Followed:
                 _log.error("%s is not fetched any more: %s", self, failed)
                 return Outcome.FAILED
             return Outcome.GO_ON
+        error = ErrorCode(row.error_code)
         if error == ErrorCode.OFFSET_OUT_OF_RANGE:
             return Outcome.OUT_OF_RANGE
         if error == ErrorCode.FENCED_LEADER_EPOCH:

@@ -58,7 +58,8 @@ class StoreChanges:
         self._cancels: list[Cancel] = []
 
     async def load(self) -> None:
-        """Everything, with what is noted so far; changes from now on wake `run`."""
+        """Everything, with what is noted so far; changes from now on wake `run`. May be done again."""
+        self.close()
         self._cancels = [
             self._store.watch(paths.CONFIG_CHANGES, self._changed),
             self._store.watch(paths.FEATURES, self._changed),

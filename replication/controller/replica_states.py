@@ -136,13 +136,14 @@ class ReplicaMachine:
         leaderships = self._state.leaderships
         while remaining:
             wanted: dict[TopicPartition, Leadership] = {}
-            for partition in remaining:
-                known = leaderships[partition]
-                after = known.without(broker) if broker in known.isr else known
-                if (after.leader, after.isr) == (known.leader, known.isr):
-                    removed.append(partition)
-                else:
-                    wanted[partition] = after
+            async for part in slices(remaining):
+                for partition in part:
+                    known = leaderships[partition]
+                    after = known.without(broker) if broker in known.isr else known
+                    if (after.leader, after.isr) == (known.leader, known.isr):
+                        removed.append(partition)
+                    else:
+                        wanted[partition] = after
             written = await self._office.ledger.put_leaderships(wanted)
             leaderships.update(written.done)
             removed += written.done

@@ -49,6 +49,8 @@ from runtime.last_will import LastWill
 
 log = logging.getLogger("ottla.zookeeper")
 
+READ_AT_ONCE = 200
+
 ZOOKEEPERS_OWN = "zookeeper"
 """A node of the server's that lies below its root and is no part of any tree."""
 
@@ -229,17 +231,21 @@ class ZookeeperStore:
             raise translate_operation(error, about) from error
 
     async def _all(self, paths: Sequence[str], start: Callable[[KazooClient, str], Any]) -> dict[str, Any]:
-        """The answers for those paths that exist. All calls are in the queue at once."""
+        """The answers for those paths that exist; so many calls at a time are in the queue that it never
+        runs dry, and that the loop is not held by one who reads the nodes of ten thousand partitions.
+        """
         session = self._open_session("/")
-        asked = [session.call(partial(_with_path, start, self._full_path(path))) for path in paths]
-        answers = await asyncio.gather(*asked, return_exceptions=True)
         found: dict[str, Any] = {}
-        for path, answer in zip(paths, answers, strict=True):
-            if isinstance(answer, NoNodeError):
-                continue
-            if isinstance(answer, BaseException):
-                raise translate(answer, path) from answer
-            found[path] = answer
+        for first in range(0, len(paths), READ_AT_ONCE):
+            some = paths[first : first + READ_AT_ONCE]
+            asked = [session.call(partial(_with_path, start, self._full_path(path))) for path in some]
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+            for path, answer in zip(some, answers, strict=True):
+                if isinstance(answer, NoNodeError):
+                    continue
+                if isinstance(answer, BaseException):
+                    raise translate(answer, path) from answer
+                found[path] = answer
         return found
 
     def _state_changed(self, event: SessionEvent) -> None:

@@ -135,3 +135,49 @@ def test_all_sessions_end_at_once():
         assert all(story.broker_epoch(number) > before[number] for number in (1, 2, 3))
         story.await_acks()
         story.settle()
+
+
+def test_a_broker_whose_session_ends_while_it_starts_goes_on_in_the_next_one():
+    """It is back before its old session has ended, waits for that, and loses the way to the metadata."""
+    with Story() as story:
+        story.create("t", (1, 2, 3))
+        story.load("t")
+        story.await_acks()
+        epoch = story.broker_epoch(1)
+        story.kill(1)
+        story.start(1)
+        lives = story.machines[1].lives
+        story.pass_time(0.5)
+        assert story.broker_epoch(1) == epoch, "its place is still taken"
+        story.cut(1, METADATA)
+        story.pass_time(OVER_S)
+        story.heal()
+        story.until(lambda: story.is_registered(1), "a registration", within_s=5)
+        story.until(lambda: story.isr("t") == (1, 2, 3), "the ISR to be whole")
+        assert story.machines[1].lives == lives
+        story.settle()
+
+
+def test_a_new_session_alone_lets_nobody_acknowledge_by_himself():
+    """Until the controller has told the roles under the new registration others may lead."""
+    with Story() as story:
+        second = next(number for number in (2, 3) if number != story.controller())
+        leader = 1 if story.controller() != 1 else second
+        others = tuple(number for number in (1, 2, 3) if number != leader)
+        story.create("t", (leader, *others))
+        epoch = story.broker_epoch(leader)
+        for number in others:
+            story.cut(leader, number)
+        story.cut(leader, METADATA)
+        story.until(lambda: not story.is_registered(leader), "the session to end", OVER_S)
+        story.until(lambda: story.leader("t") in others, "another leader", within_s=1)
+        story.heal(leader, METADATA)
+        story.until(lambda: story.is_registered(leader), "a new registration", within_s=5)
+        assert story.broker_epoch(leader) > epoch
+        story.pass_time(0.5)
+        assert story.replica(leader, "t").is_leader, "it has heard nothing"
+        assert story.replica(leader, "t").fenced
+        story.heal()
+        story.until(lambda: not story.replica(leader, "t").fenced, "its roles")
+        assert not story.replica(leader, "t").is_leader
+        story.settle()
