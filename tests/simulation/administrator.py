@@ -22,6 +22,7 @@ TOPIC, BROKER = 2, 4  # resources with configurations
 SET = 0
 BETWEEN_S = (0.1, 1.0)
 LONG_MS = 1 << 40
+GROUP = ("__consumer_offsets", 2)  # where the group g1 has its coordinator
 
 # What may come of a request here, besides that there is no controller (41) or too little time (7).
 MOVED = {0, 3, 39, 85}
@@ -96,7 +97,7 @@ class Administrator(Client):
         return await caller.ask(request, REQUEST_TIMEOUT_S)
 
     def _some(self, most: int = 3) -> list[TopicPartition]:
-        known = [*self._estate.partitions, (self._estate.passing, 0), ("__consumer_offsets", 1)]
+        known = [*self._estate.partitions, (self._estate.passing, 0), GROUP]
         return sorted(self.chance.sample(known, self.chance.randint(1, min(most, len(known)))))
 
     # -- moves
