@@ -1,93 +1,202 @@
-"""Two of our brokers and one Apache Kafka 3.9.2 in one cluster: leadership and the controller on either side.
+"""Two of our brokers and one Apache Kafka 3.9.2 in one cluster: offices, crashes and replacements either way.
 
-All meet in one ZooKeeper. Under load of idempotent producers each is stopped, killed and started in turn, so
-that each leads, follows and controls; nothing acknowledged is lost, nothing is twice, and the logs of all
-three are the same bytes in the end.
+All meet in one ZooKeeper, and one chain of events goes over them under the load of idempotent producers and
+of a consumer group, since starting them is what takes the time. Nothing acknowledged is lost, nothing is
+twice, no commit is forgotten, and the logs of all three are the same bytes in the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
+from protocol import messages as m
+from protocol.errors import ErrorCode
+from tests.cluster.group_reader import GroupReader
 from tests.cluster.load import Load, await_more, check
 from tests.cluster.replicas import check_identical
-from tests.support.cluster_process import SETTINGS, ClusterProcess
-from tests.support.kafka_process import KafkaProcess
+from tests.support.mixed_cluster import KAFKA, OFFSETS, MixedCluster
 from tests.support.waiting import wait_until
+from tests.support.wire_client import WireClient
 from tests.support.zookeeper_process import ZookeeperProcess
 
 pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("cluster")]
 
 TOPIC = "t"
 PARTITIONS = 3
-
-KAFKA = 3
-
-
-class MixedCluster(ClusterProcess):
-    """Brokers 1 and 2 are ours, 3 is Apache Kafka's."""
-
-    def __init__(self, zookeeper: str) -> None:
-        super().__init__(zookeeper, count=2)
-        settings = {"broker.id": str(KAFKA), **SETTINGS, "zookeeper.connect": self.connect}
-        self.brokers[KAFKA] = KafkaProcess("3.9.2", settings)  # type: ignore[assignment]
-
-    def start(self) -> None:
-        self.all(lambda broker: broker.start())
-        wait_until(self._all_know_all, "every broker to know the others", 60)
+GROUP = "carried"
 
 
 @pytest.fixture
-def cluster(zookeeper: ZookeeperProcess) -> Iterator[MixedCluster]:
-    with MixedCluster(zookeeper.address) as cluster:
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-        [created] = admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)]).values()
-        created.result()
-        cluster.await_full_isr(TOPIC, 60)
+def cluster(zookeeper: ZookeeperProcess, tmp_path: Path) -> Iterator[MixedCluster]:
+    with MixedCluster(zookeeper.address, tmp_path) as cluster:
         yield cluster
 
 
-def settle(cluster: MixedCluster, load: Load) -> None:
-    cluster.await_full_isr(TOPIC, 60)
+def test_offices_crashes_and_replacements_either_way(cluster: MixedCluster) -> None:
+    create(cluster, NewTopic(TOPIC, PARTITIONS, 3))
+    servers = cluster.bootstrap_servers
+    with Load(servers, TOPIC) as load, GroupReader(servers, TOPIC, GROUP) as reader:
+        reader.await_commit()
+        for broker_id in (KAFKA, 1):
+            cluster.make_controller(broker_id)
+            administer(cluster, f"under-{broker_id}")
+            lead_and_coordinate(cluster, broker_id, load, reader)
+        for broker_id in (KAFKA, 1):
+            crash(cluster, broker_id, load)
+        reader.await_commit()
+        # Kafka to ours, ours to Kafka's, and back.
+        await_newer_groups(cluster, 2, on=False)
+        replace(cluster, KAFKA, load, kafka=False)
+        await_newer_groups(cluster, 2, on=True)
+        replace(cluster, 1, load, kafka=True)
+        await_newer_groups(cluster, 2, on=False)
+        replace(cluster, 2, load, kafka=True, empty=True)
+        reader.await_commit()
+        replace(cluster, KAFKA, load, kafka=True, settings={"inter.broker.protocol.version": "3.4"})
+        reader.await_commit()
+        replace(cluster, 1, load, kafka=False, empty=True)
+        reader.await_commit()
+        await_read(load, reader)
+    settle(cluster, load, reader)
+
+
+def create(cluster: MixedCluster, topic: NewTopic) -> AdminClient:
+    """With a client that meets the controller of now."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    [created] = admin.create_topics([topic]).values()
+    created.result()
+    cluster.await_full_isr(topic.topic, 60)
+    return admin
+
+
+def administer(cluster: MixedCluster, name: str) -> None:
+    """A topic is created, changed, moved and deleted, and all brokers follow."""
+    admin = create(cluster, NewTopic(name, 2, replica_assignment=[[1, KAFKA], [KAFKA, 2]]))
+    entry = ConfigEntry("retention.ms", "12345", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
+    [changed] = admin.incremental_alter_configs([resource]).values()
+    changed.result()
+    for broker_id in cluster.brokers:
+        wait_until(lambda broker_id=broker_id: retention(cluster, broker_id, name) == "12345", "the change")
+    with WireClient(cluster.leader(name, 0).bootstrap_servers) as client:
+        client.produce_values(name, b"1", b"2")
+    cluster.move(name, 0, [2, KAFKA, 1])
+    cluster.move(name, 0, [KAFKA])
+    cluster.move(name, 1, [1, 2])
+    with WireClient(cluster.leader(name, 0).bootstrap_servers) as client:
+        assert len(client.stored_batches(name)) == 1
+    [deleted] = admin.delete_topics([name]).values()
+    deleted.result()
+    wait_until(
+        lambda: (
+            not any(
+                (broker.log_dir / f"{name}-{index}").exists()
+                for broker in cluster.brokers.values()
+                for index in range(2)
+            )
+        ),
+        f"the logs of {name} to go",
+        60,
+    )
+
+
+def retention(cluster: MixedCluster, broker_id: int, name: str) -> str | None:
+    describe = m.DescribeConfigsRequest
+    wanted = [describe.DescribeConfigsResource(resource_type=2, resource_name=name)]
+    with WireClient(cluster.brokers[broker_id].bootstrap_servers) as client:
+        [result] = client.send(describe(resources=wanted), 4).results
+    return next((each.value for each in result.configs if each.name == "retention.ms"), None)
+
+
+def lead_and_coordinate(cluster: MixedCluster, broker_id: int, load: Load, reader: GroupReader) -> None:
+    """All partitions get this leader, those of the groups, too."""
+    for index in range(PARTITIONS):
+        cluster.lead(TOPIC, index, broker_id)
+    cluster.lead(OFFSETS, 0, broker_id)
+    wait_until(lambda: coordinator(cluster) == broker_id, f"{broker_id} to be the coordinator")
+    await_more(load)
+    reader.await_commit()
+
+
+def coordinator(cluster: MixedCluster) -> int:
+    with WireClient(cluster.brokers[2].bootstrap_servers) as client:
+        [found] = client.send(m.FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]), 4).coordinators
+    return found.node_id
+
+
+def await_newer_groups(cluster: MixedCluster, broker_id: int, *, on: bool) -> None:
+    """Groups of KIP-848 and share groups are served if Kafka's 3.9, which has none, is not there."""
+    with WireClient(cluster.brokers[broker_id].bootstrap_servers) as client:
+        hello = m.ApiVersionsRequest(client_software_name="t", client_software_version="1")
+        wanted = {"group.version", "share.version"} if on else set()
+        wait_until(
+            lambda: {each.name for each in client.send(hello, 3).finalized_features} == wanted,
+            f"newer groups to be {'on' if on else 'off'}",
+        )
+        member = {"member_id": "A" * 22, "member_epoch": 0, "subscribed_topic_names": [TOPIC]}
+        consumer = m.ConsumerGroupHeartbeatRequest(
+            group_id="newer", rebalance_timeout_ms=10_000, topic_partitions=[], **member
+        )
+        share = m.ShareGroupHeartbeatRequest(group_id="shares", **member)
+        errors = {client.send(request, 1).error_code for request in (consumer, share)}
+    assert (ErrorCode.UNSUPPORTED_VERSION in errors) == (not on)
+    assert len(errors) == 1 or on
+
+
+def crash(cluster: MixedCluster, broker_id: int, load: Load) -> None:
+    broker = cluster.brokers[broker_id]
+    broker.kill()
+    await_more(load)
+    wait_until(lambda: cluster.is_gone(broker_id), f"the session of {broker_id} to end", 30)
+    broker.start()  # Kafka's would not start within the session
+    await_all_in_sync(cluster)
+
+
+def replace(cluster: MixedCluster, broker_id: int, load: Load, **how: object) -> None:
+    cluster.replace(broker_id, **how)  # type: ignore[arg-type]
+    await_all_in_sync(cluster)
+    await_more(load)
+
+
+def await_all_in_sync(cluster: MixedCluster) -> None:
+    for topic in (TOPIC, OFFSETS):
+        cluster.await_full_isr(topic, 90)
+
+
+def await_read(load: Load, reader: GroupReader) -> None:
+    """The group has read what was acknowledged until now."""
+    until = load.acknowledged.copy()
+
+    def missing() -> list[tuple[int, int]]:
+        return sorted(until.keys() - reader.found.keys(), key=str)
+
+    try:
+        wait_until(lambda: not missing(), "the group to read everything", 60)
+    except TimeoutError as error:
+        left = missing()
+        raise AssertionError(
+            f"the group lacks {len(left)} of {len(until)} records, {left[:3]} ... {left[-3:]}; "
+            f"it has committed {reader.committed}"
+        ) from error
+
+
+def settle(cluster: MixedCluster, load: Load, reader: GroupReader) -> None:
     assert not load.failed
+    assert not reader.forgotten
+    cluster.await_full_isr(TOPIC, 60)
     check(load, cluster.bootstrap_servers)
+    differing = {place for place, value in reader.found.items() if load.acknowledged.get(place) != value}
+    assert not differing
     cluster.all(lambda broker: broker.stop())
     check_identical(cluster, TOPIC, PARTITIONS)
-
-
-def test_each_is_stopped_in_turn_and_each_leads_and_controls(cluster: MixedCluster) -> None:
-    controllers, leaders = set(), set()
-    with Load(cluster.bootstrap_servers, TOPIC) as load:
-        for broker_id in (KAFKA, 1, 2, KAFKA, 1, 2):
-            await_more(load)
-            cluster.brokers[broker_id].stop()
-            await_more(load, 500)
-            controllers.add(cluster.metadata().controller_id)
-            leaders.update(each.leader_id for each in cluster.partitions(TOPIC))
-            cluster.brokers[broker_id].start()
-            cluster.await_full_isr(TOPIC, 60)
-    assert leaders == {1, 2, KAFKA}
-    assert KAFKA in controllers
-    assert len(controllers) > 1
-    settle(cluster, load)
-
-
-def test_each_is_killed_in_turn(cluster: MixedCluster) -> None:
-    with Load(cluster.bootstrap_servers, TOPIC) as load:
-        for broker_id in (KAFKA, 1, 2):
-            await_more(load)
-            cluster.brokers[broker_id].kill()
-            await_more(load, 1000)  # longer than a session: Kafka's would not start within
-            wait_until(
-                lambda gone=broker_id: is_gone(cluster, gone), f"the session of {broker_id} to end", 30
-            )
-            cluster.brokers[broker_id].start()
-            cluster.await_full_isr(TOPIC, 60)
-    settle(cluster, load)
-
-
-def is_gone(cluster: MixedCluster, broker_id: int) -> bool:
-    return all(broker.node_id != broker_id for broker in cluster.metadata().brokers)
