@@ -35,7 +35,8 @@ class Pulse:
 class Follower:
     """The state of one remote replica. Offsets are -1 while they are not known; times are monotonic ms.
 
-    `broker_epoch` is the registration under which it fetched last, -1 if it did not say.
+    `broker_epoch` is the registration under which it fetched last, -1 if it did not say. `refused`: the
+    controller has not let it join, and it has not fetched since; it may be gone for good.
     """
 
     __slots__ = (
@@ -47,6 +48,7 @@ class Follower:
         "broker_id",
         "end_offset",
         "log_start_offset",
+        "refused",
     )
 
     def __init__(self, broker_id: int) -> None:
@@ -57,6 +59,7 @@ class Follower:
         self._fetched_ms = NEVER_MS
         self._leader_end = UNKNOWN  # of the leader's log, at the last fetch
         self._idle: Pulse | None = None
+        self.refused = False
 
     def __repr__(self) -> str:
         return f"broker {self.broker_id} at {self.end_offset}"
@@ -74,6 +77,7 @@ class Follower:
         A member of the ISR gets the benefit of the doubt: it counts as caught up now.
         """
         self._idle = None
+        self.refused = False
         self._caught_up_ms = now_ms if in_sync else NEVER_MS
         if new_leader:
             self.end_offset = self.log_start_offset = self._leader_end = UNKNOWN
@@ -101,6 +105,7 @@ class Follower:
             self._caught_up_ms = max(self._caught_up_ms, self._fetched_ms)
         self.end_offset, self.log_start_offset = offset, log_start_offset
         self._leader_end, self._fetched_ms = leader_end, now_ms
+        self.refused = False
 
     def left(self) -> None:
         """The session does not ask for this partition any more."""

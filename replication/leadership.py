@@ -169,8 +169,16 @@ class Leadership:
         log.set_high_watermark(mark)
         return True
 
+    def look(self) -> None:
+        """Fewer may be waited for: move the high watermark if it may move, and tell who waits for that."""
+        if self.advance():
+            self._partition.committed_more()
+
     def _will_join(self, follower: Follower, end_offset: int) -> bool:
+        """Kafka waits for one that was refused, too: for a broker that stops, until it is gone."""
         context = self._context
+        if follower.refused:
+            return False
         caught_up = follower.is_caught_up(end_offset, context.now_ms(), context.lag_max_ms)
         return caught_up and context.alive(follower.broker_id)
 
@@ -229,7 +237,11 @@ class Leadership:
             return False
         partition = self._partition
         if verdict.error in NOT_APPLIED:
+            for broker_id in change.isr:
+                if broker_id not in partition.isr and broker_id in self.followers:
+                    self.followers[broker_id].refused = True
             self._settled()
+            self.look()
             return False
         if verdict.error != ErrorCode.NONE:
             return True
@@ -239,8 +251,7 @@ class Leadership:
         ):
             partition.isr, partition.partition_epoch = verdict.isr, verdict.partition_epoch
             self._settled()
-            if self.advance():
-                partition.committed_more()
+            self.look()
         return False
 
     def _settled(self) -> None:

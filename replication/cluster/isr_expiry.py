@@ -1,7 +1,7 @@
 """Drops followers that lag from ISRs.
 
-A follower that was about to join holds the high watermark, too, until it lags or is not alive any more; no
-request tells of that, so that it is looked at here.
+A follower that was about to join holds the high watermark, too, until it lags; no request tells of that, so
+that it is looked at here.
 
 Looked for every half of replica.lag.time.max.ms, so that it takes up to one and a half of it.
 """
@@ -25,8 +25,7 @@ async def shrink_all(partitions: Callable[[], Iterable[Partition]]) -> int:
     for number, partition in enumerate(partitions(), 1):
         if partition.leadership is not None:
             shrunk += partition.leadership.shrink()
-            if partition.leadership.advance():
-                partition.committed_more()
+            partition.leadership.look()
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
     return shrunk

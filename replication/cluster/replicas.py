@@ -84,6 +84,8 @@ class ClusterReplicas(ReplicaManager):
         """Topics and their configurations; roles do not come from here."""
         if any(broker_id not in old.brokers for broker_id in new.brokers):
             self._look_again()
+        if any(broker_id not in new.brokers for broker_id in old.brokers):
+            self._wait_for_fewer()
         if old.topics is new.topics and old.configs is new.configs:
             return
         changes = changes_between(old, new)
@@ -98,6 +100,14 @@ class ClusterReplicas(ReplicaManager):
         for partition in self:
             if partition.leadership is not None:
                 partition.look_again()
+
+    def _wait_for_fewer(self) -> None:
+        """A broker is gone: followers there that were about to join hold no high watermark any more. Kafka's
+        leaders see that with the next append or fetch, and producers with acks=all may be waiting for this.
+        """
+        for partition in self:
+            if partition.leadership is not None:
+                partition.leadership.look()
 
     def wanted_partition(self, wanted: Wanted) -> Partition | ErrorCode:
         """As the base, for topics that the image knows."""

@@ -352,11 +352,10 @@ def test_a_batch_beyond_the_limit_of_a_partition_is_copied_all_the_same():
 @pytest.mark.parametrize("written", [True, False])
 def test_a_checkpoint_of_marks_that_is_zero_or_missing_loses_nothing(written):
     stage = two_messages_on_both()
-    stage[A].log.set_high_watermark(0)
-    stage[B].log.set_high_watermark(0)
     node_a, node_b = stage[A], stage[B]
-    stage.stop(A, checkpoint=written)
-    stage.stop(B, checkpoint=written)
+    for number in (A, B):
+        stage[number].log.set_high_watermark(0)
+        stage.stop(number, checkpoint=written)
     stage.start(B, node_b)
     stage.start(A, node_a)
     stage.lead(B)

@@ -88,13 +88,35 @@ def test_alone_in_the_isr_the_leader_commits_by_itself():
 def test_a_caught_up_follower_outside_of_the_isr_holds_the_high_watermark():
     led = Led(isr=(1,))
     led.produce(3)
-    led.fetch(2, 3)
-    led.decide(ErrorCode.INELIGIBLE_REPLICA)
+    led.cluster.dead = [2]
+    led.fetch(2, 3)  # it is not known yet as alive, and does not join
+    led.cluster.dead = []
     led.produce(2)
     assert led.mark == 3
     led.cluster.dead = [2, 3]
     assert led.leadership.advance()
     assert led.mark == 5
+
+
+def test_one_that_was_refused_holds_it_up_again_when_it_fetches():
+    """A broker that stops is refused, and may not fetch again: whoever waits is told at once."""
+    led = Led(isr=(1, 3))
+    led.produce(3)
+    led.fetch(2, 3)
+    led.produce(2, acks=-1)
+    led.fetch(3, 5)
+    assert led.mark == 3  # 2 may be in sync by now
+    waiter = Parked()
+    led.partition.await_commit(waiter, 4)
+    led.decide(ErrorCode.INELIGIBLE_REPLICA)
+    assert (led.mark, waiter.woken) == (5, 1)
+    led.produce(1)
+    led.fetch(3, 6)
+    assert led.mark == 6
+    led.fetch(2, 5)  # below the mark: it is not proposed, and was caught up just now
+    led.produce(1)
+    led.fetch(3, 7)
+    assert led.mark == 6
 
 
 def test_a_follower_that_is_not_caught_up_does_not():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from protocol.errors import ErrorCode
 from replication.cluster.isr_expiry import expire, shrink_all
 from tests.unit.replication.cluster import Parked
 from tests.unit.replication.cluster.stage import run, until
@@ -24,16 +23,17 @@ def test_a_look_proposes_to_drop_who_lags_everywhere():
     assert fine.cluster.proposals == []
 
 
-def test_a_follower_that_was_about_to_join_and_is_gone_holds_nobody_up():
+def test_a_follower_that_was_about_to_join_and_lags_holds_nobody_up():
     led, waiting = Led(isr=(1,)), Parked()
     led.produce(3)
-    led.fetch(2, 3)
-    led.decide(ErrorCode.INELIGIBLE_REPLICA)
+    led.cluster.dead = [2]
+    led.fetch(2, 3)  # it is not known yet as alive, and does not join
+    led.cluster.dead = []
     led.produce(2)
     led.partition.await_commit(waiting, 4)
     run(shrink_all(lambda: [led.partition]))
     assert (led.mark, waiting.woken) == (3, 0)
-    led.cluster.dead = [2, 3]
+    led.cluster.now_ms += LAG_MS + 1
     run(shrink_all(lambda: [led.partition]))
     assert (led.mark, waiting.woken) == (5, 1)
 

@@ -8,7 +8,7 @@ from protocol.errors import ErrorCode
 from replication.metadata.configs import ConfigResource, ConfigType
 from replication.partition import Partition
 from storage.errors import AppendRefused
-from tests.unit.replication.cluster import wanted
+from tests.unit.replication.cluster import Parked, wanted
 from tests.unit.replication.cluster.stage import TOPIC, TOPIC_ID, Stage, run
 
 
@@ -96,6 +96,20 @@ def test_alive_is_who_the_image_names():
     assert stage[1].replicas.is_alive(2)
     stage.stop(2)
     assert not stage[1].replicas.is_alive(2)
+
+
+def test_a_broker_that_is_gone_holds_no_high_watermark_any_more():
+    stage = Stage(3)
+    stage.lead(1, isr=[1, 2], is_new=True)
+    leadership = stage[1].partition().leadership
+    leadership.followers[3].fetched(0, 0, 0, stage.monotonic_ms())  # about to join
+    stage[1].produce()
+    stage[2].fetch(2)
+    assert stage[1].ends == (1, 0)
+    waiter = Parked()
+    stage[1].partition().await_commit(waiter, 0)
+    stage.stop(3)
+    assert (stage[1].ends, waiter.woken) == ((1, 1), 1)
 
 
 def test_only_partitions_that_others_could_lead_are_to_be_handed_over():
