@@ -9,7 +9,6 @@ it is the start alone.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -18,7 +17,8 @@ from bench import bulk
 from bench.brokers import Broker
 from bench.offsets import end_offsets
 from bench.rounds import Plan, Row, Sample, measure
-from ottla.client import ClientError, KafkaClient
+from bench.starting import LOOK_AGAIN_S, start_until_served
+from ottla.client import KafkaClient
 from protocol import messages as m
 from protocol.records.batch import batches, read_header
 
@@ -88,35 +88,14 @@ def _runner(broker: Broker, ends: list[int], prepare: Callable[[Broker], None]) 
 
 
 def _start_to_served(broker: Broker, ends: list[int]) -> float:
-    process = broker.process
-    assert process is not None
-    problems: list[RuntimeError] = []
+    def look(missing: list[tuple[int, int]]) -> None:
+        with KafkaClient(broker.bootstrap, "bench", timeout_s=60) as client:
+            while missing and _serves(client, *missing[-1]):
+                missing.pop()
+        if missing:
+            time.sleep(LOOK_AGAIN_S)
 
-    def start() -> None:
-        try:
-            process.start()
-        except RuntimeError as error:
-            problems.append(error)
-
-    starter = threading.Thread(target=start)
-    begin = time.perf_counter()
-    starter.start()
-    missing = list(enumerate(ends))
-    while missing:
-        if problems:
-            raise problems[0]
-        if time.perf_counter() - begin > LIMIT_SECONDS:
-            raise RuntimeError(f"{len(missing)} partitions were not served within {LIMIT_SECONDS:g} s")
-        try:
-            with KafkaClient(broker.bootstrap, "bench", timeout_s=60) as client:
-                while missing and _serves(client, *missing[-1]):
-                    missing.pop()
-        except ClientError:
-            pass
-        time.sleep(0.01)
-    took = time.perf_counter() - begin
-    starter.join()
-    return took
+    return start_until_served(broker, list(enumerate(ends)), look, LIMIT_SECONDS)
 
 
 def _serves(client: KafkaClient, partition: int, end: int) -> bool:

@@ -11,7 +11,6 @@ import os
 import random
 import socket
 import statistics
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -22,7 +21,7 @@ from bench.brokers import Broker
 from bench.driver import Ring, call, connect, drive
 from bench.offsets import end_offsets
 from bench.rounds import Plan, Row, Sample, measure
-from ottla.client import ClientError
+from bench.starting import start_until_served
 from protocol import messages as m
 
 PARTITIONS = 10_000
@@ -145,36 +144,15 @@ def write_to_all(sock: socket.socket, topic: str, indexes: range, batch: bytes) 
 
 def start_to_all_served(broker: Broker, each: int) -> float:
     """Seconds from the start of the process until every partition has told its end."""
-    process = broker.process
-    assert process is not None
-    problems: list[RuntimeError] = []
 
-    def start() -> None:
-        try:
-            process.start()
-        except RuntimeError as error:
-            problems.append(error)
-
-    starter = threading.Thread(target=start)
-    begin = time.perf_counter()
-    starter.start()
-    missing = [topic_name(number) for number in range(TOPICS)]
-    while missing:
-        if problems:
-            raise problems[0]
-        if time.perf_counter() - begin > LIMIT_SECONDS:
-            raise RuntimeError(f"{len(missing)} topics were not served within {LIMIT_SECONDS:g} s")
-        try:
+    def look(missing: list[str]) -> None:
+        while missing:
             ends = end_offsets(*broker.address, missing[-1], each, LIMIT_SECONDS)
-        except (ClientError, OSError):
-            time.sleep(0.01)
-            continue
-        if set(ends) != {RECORDS}:
-            raise RuntimeError(f"{missing[-1]} holds {sum(ends)} records instead of {RECORDS * each}")
-        missing.pop()
-    took = time.perf_counter() - begin
-    starter.join()
-    return took
+            if set(ends) != {RECORDS}:
+                raise RuntimeError(f"{missing[-1]} holds {sum(ends)} records instead of {RECORDS * each}")
+            missing.pop()
+
+    return start_until_served(broker, [topic_name(number) for number in range(TOPICS)], look, LIMIT_SECONDS)
 
 
 def appends(broker: Broker, each: int, seconds: float) -> dict[str, float]:

@@ -74,7 +74,8 @@ class LastWill:
         assert process.stdin is not None
         process.stdin.close()
         try:
-            await asyncio.wait_for(process.wait(), EXIT_SECONDS)
+            async with asyncio.timeout(EXIT_SECONDS):
+                await process.wait()
         except TimeoutError:
             process.kill()
             await process.wait()

@@ -60,7 +60,8 @@ class _Worker:
         """Let the process end; kill it if it does not."""
         self._requests.close()
         try:
-            await asyncio.wait_for(self._process.wait(), _EXIT_SECONDS)
+            async with asyncio.timeout(_EXIT_SECONDS):
+                await self._process.wait()
         except TimeoutError:
             self.kill()
             await self._process.wait()

@@ -103,7 +103,8 @@ class Kept:
 
     async def _stopped_within(self, seconds: float) -> bool:
         try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
         except TimeoutError:
             return False
         return True
@@ -113,7 +114,8 @@ class Kept:
         self._stopping.set()
         if self._process is not None and self._serves:
             try:
-                await asyncio.wait_for(self._process.wind_down(), WIND_DOWN_S)
+                async with asyncio.timeout(WIND_DOWN_S):
+                    await self._process.wind_down()
             except TimeoutError:
                 log.warning("Broker %d does not answer; it is stopped all the same", self.plan.node_id)
 

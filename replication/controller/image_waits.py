@@ -30,7 +30,8 @@ class ImageWaits:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[future] = shown
         try:
-            await asyncio.wait_for(future, timeout_ms / 1000)
+            async with asyncio.timeout(timeout_ms / 1000):
+                await future
         except TimeoutError:
             return False
         finally:

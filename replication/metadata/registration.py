@@ -169,6 +169,7 @@ class Registration:
 async def _wait(changed: asyncio.Event) -> None:
     """For the watch; and look again now and then, in case the session has ended meanwhile."""
     try:
-        await asyncio.wait_for(changed.wait(), LOOK_AGAIN_S)
+        async with asyncio.timeout(LOOK_AGAIN_S):
+            await changed.wait()
     except TimeoutError:
         return

@@ -117,7 +117,8 @@ class ZookeeperSession:
         self._client.start_async()
         limit_ms = self._settings.connection_timeout_ms
         try:
-            await asyncio.wait_for(self._started, limit_ms / 1000)
+            async with asyncio.timeout(limit_ms / 1000):
+                await self._started
         except TimeoutError:
             raise ConnectionLost(
                 "/", f"no ZooKeeper at {self._settings.hosts} within {limit_ms} ms"

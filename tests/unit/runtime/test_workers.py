@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from runtime.workers import WorkerCrashed, Workers
+from runtime.workers import WorkerCrashed, Workers, _Worker
 
 
 def with_workers(body, count=1):
@@ -117,3 +117,34 @@ def test_a_thread_calls_and_waits():
         assert await asyncio.to_thread(on_thread) == (3, 2)
 
     with_workers(body)
+
+
+class Ending:
+    """A process that ends when the test says so."""
+
+    stdout, returncode, pid = object(), None, 1
+
+    def __init__(self):
+        self.stdin, self.ended = self, asyncio.get_running_loop().create_future()
+
+    def close(self):
+        """Of its input."""
+
+    async def wait(self):
+        return await self.ended
+
+
+def test_a_cancellation_in_the_moment_in_which_a_process_ends_is_not_lost():
+    """Else the task that closes its worker goes on, and whoever waits for its end waits for ever."""
+
+    async def main():
+        process = Ending()
+        closing = asyncio.ensure_future(_Worker(process).close())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        process.ended.set_result(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+
+    asyncio.run(main())
