@@ -18,17 +18,23 @@ from tests.support.waiting import wait_until
 KAFKA_VERSION = "3.9.2"
 KAFKA_JVM = ("-Xmx1g",)
 IDS = (1, 2, 3)
+PATIENT = {"zookeeper.connection.timeout.ms": "30000"}  # to begin with; Kafka ends after a session's time
 
 
 class Three(ClusterProcess):
     """A cluster that is measured. `kind` is "ottla" or "kafka"."""
 
     def __init__(self, kind: str, zookeeper: str) -> None:
-        super().__init__(zookeeper, count=len(IDS))
+        super().__init__(zookeeper, PATIENT, count=len(IDS))
         self.kind = kind
         if kind == "kafka":
             for number in IDS:
-                settings = {"broker.id": str(number), **SETTINGS, "zookeeper.connect": self.connect}
+                settings = {
+                    "broker.id": str(number),
+                    **SETTINGS,
+                    **PATIENT,
+                    "zookeeper.connect": self.connect,
+                }
                 self.brokers[number] = KafkaProcess(  # type: ignore[assignment]
                     KAFKA_VERSION, settings, jvm_flags=KAFKA_JVM
                 )

@@ -5,6 +5,10 @@ and a row counts only if its partition is where the leader was told that it is: 
 offset, not held back. What goes wrong with one partition leaves the others alone. A round costs what is in it
 and not what is followed.
 
+A partition that the leader refuses is mostly one whose leader hears of its role a moment later than we: it is
+asked for again after 20 ms, then after twice as long each time, up to replica.fetch.backoff.ms. Kafka waits
+so long from the first time on, and with it all who wait for acks=all.
+
 A request waits at the leader for up to max_wait_ms. A partition that is added meanwhile would wait as long,
 and everybody whose acks=all needs this follower with it, so after a moment such a request is given up and
 sent again with the new partition. Kafka waits.
@@ -31,6 +35,7 @@ from storage.append import NOT_HELD
 from storage.errors import StorageError, StorageFailed
 
 HURRY_MS = 10
+FIRST_PAUSE_MS = 20
 ROWS_AT_ONCE = 25  # of up to 0.2 ms each, before others get the loop; the first append to a log takes 1 ms
 ROW_BYTES = 64 << 10  # so many bytes count as a row more
 
@@ -204,22 +209,24 @@ class Fetcher:
     def _act(self, followed: Followed, outcome: Outcome) -> None:
         key = followed.key
         if outcome is Outcome.GO_ON:
+            followed.pause_ms = 0
             self._changed[key] = None
         elif outcome is Outcome.FAILED:
             self.remove(key)
             self.failed[key] = None
         else:
-            self._back_off(followed)
+            followed.pause_ms = max(2 * followed.pause_ms, FIRST_PAUSE_MS)
+            self._back_off(followed, min(followed.pause_ms, self._settings.backoff_ms))
 
-    def _back_off(self, followed: Followed) -> None:
-        followed.delayed_until_ms = self._world.now_ms() + self._settings.backoff_ms
+    def _back_off(self, followed: Followed, pause_ms: int) -> None:
+        followed.delayed_until_ms = self._world.now_ms() + pause_ms
         self._changed.pop(followed.key, None)
         self._delayed[followed.key] = None
 
     def _back_off_all(self) -> None:
         for followed in self._partitions.values():
             if not followed.delayed_until_ms:
-                self._back_off(followed)
+                self._back_off(followed, self._settings.backoff_ms)
 
     def lost(self) -> None:
         """There was no answer: all that was asked for waits a while, unless the request was given up."""

@@ -47,7 +47,7 @@ class Followed:
     last, -1 if it was told none.
     """
 
-    __slots__ = ("asked_from", "delayed_until_ms", "lag", "leader_epoch", "offset", "partition")
+    __slots__ = ("asked_from", "delayed_until_ms", "lag", "leader_epoch", "offset", "partition", "pause_ms")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -56,6 +56,7 @@ class Followed:
         self.asked_from = -1
         self.lag = -1
         self.delayed_until_ms = 0
+        self.pause_ms = 0  # after the last refusal; 0 where the last answer was none
 
     def __repr__(self) -> str:
         return f"{self.partition}@{self.offset}"

@@ -9,7 +9,7 @@ import pytest
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.cluster.channel import ChannelLost
-from replication.cluster.fetcher import HURRY_MS
+from replication.cluster.fetcher import FIRST_PAUSE_MS, HURRY_MS
 from replication.metadata.configs import ConfigResource, ConfigType
 from runtime.pieces import at_once
 from tests.unit.replication.cluster.stage import BACKOFF_MS, TOPIC, TOPIC_ID, Stage, until
@@ -55,11 +55,28 @@ def test_an_error_holds_one_partition_back():
     at_once(fetcher.take(answer(row(1, ErrorCode.UNKNOWN_LEADER_EPOCH))))
     assert forgotten(fetcher.build()) == [1]
     at_once(fetcher.take(answer()))
-    stage.clock.ms += BACKOFF_MS - 1
+    stage.clock.ms += FIRST_PAUSE_MS - 1
     assert named(fetcher.build()) == []
     at_once(fetcher.take(answer()))
     stage.clock.ms += 1
     assert named(fetcher.build()) == [1]
+
+
+def test_a_refusal_that_repeats_holds_it_back_for_longer_up_to_the_limit_until_it_is_served():
+    stage, fetcher = pair(partitions=2)
+    fetcher.build()
+    pauses = []
+    for _ in range(12):
+        at_once(fetcher.take(answer(row(1, ErrorCode.NOT_LEADER_OR_FOLLOWER))))
+        pauses.append(fetcher.get((TOPIC, 1)).delayed_until_ms - stage.clock.ms)
+        stage.clock.ms += pauses[-1]
+        fetcher.build()
+    assert pauses[:3] == [FIRST_PAUSE_MS, 2 * FIRST_PAUSE_MS, 4 * FIRST_PAUSE_MS]
+    assert pauses[-1] == max(pauses) == BACKOFF_MS
+    at_once(fetcher.take(answer(row(1))))
+    fetcher.build()
+    at_once(fetcher.take(answer(row(1, ErrorCode.NOT_LEADER_OR_FOLLOWER))))
+    assert fetcher.get((TOPIC, 1)).delayed_until_ms - stage.clock.ms == FIRST_PAUSE_MS
 
 
 def test_while_all_are_held_back_nothing_is_asked():
