@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+from itertools import pairwise
 
 import pytest
 
@@ -72,6 +74,53 @@ def test_a_leader_that_is_stopped_hands_over_before_it_closes_its_connections():
         assert not story.is_registered(leader)
         story.start(leader)
         story.until(lambda: leader in story.isr("t"), "it to be in sync again")
+        story.settle()
+
+
+async def produce_to_the_leader(story, topic, acked, until):
+    """One record after the other, wherever the leader is; fills with the moments of acknowledgements."""
+    callers, count = {}, 0
+    while not until:
+        leader = story.leader(topic)
+        try:
+            if leader not in callers:
+                address = story.machines[leader].address
+                callers[leader] = await story._admin.caller_for(object(), address)
+            answer = await story.sending(
+                callers[leader], topic, f"{topic}{count}".encode(), timeout_ms=10_000
+            )
+        except (CallLost, KeyError):
+            callers.pop(leader, None)
+        else:
+            if answer.error_code == ErrorCode.NONE:
+                acked.append(story.now_s)
+                count += 1
+                continue
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("stopped", ["the controller", "another broker"])
+def test_a_stop_holds_nobody_up_who_waits_for_all_replicas(stopped):
+    """Neither where the broker led nor where it followed. Who has one record under way sends no other one by
+    which a leader could see that it has to wait for fewer.
+    """
+    with Story(replica_lag_time_max_ms="30000") as story:
+        story.wire.settings = WireSettings(spikes=0)
+        acked = {}
+        end = []
+        for topic, replicas in (("a", (1, 2, 3)), ("b", (2, 3, 1)), ("c", (3, 1, 2))):
+            story.create(topic, replicas)
+            acked[topic] = []
+            story.begin(produce_to_the_leader(story, topic, acked[topic], end))
+        story.pass_time(0.3)
+        number = story.controller() if stopped == "the controller" else others(story)[0]
+        stop(story, number)
+        story.pass_time(2)
+        end.append(True)
+        for topic, moments in acked.items():
+            gaps = [later - earlier for earlier, later in pairwise(moments)]
+            assert max(gaps) < 0.3, (topic, max(gaps))
+            assert story.now_s - moments[-1] < 0.3
         story.settle()
 
 
