@@ -19,6 +19,7 @@ from tests.simulation.world import World
 OLDEST = {m.ProduceRequest.API_KEY: 3, m.FetchRequest.API_KEY: 4, m.MetadataRequest.API_KEY: 10}
 BY_ID = {m.ProduceRequest.API_KEY: 13, m.FetchRequest.API_KEY: 13, m.MetadataRequest.API_KEY: 10}
 NEWEST = {m.OffsetCommitRequest.API_KEY: 9, m.OffsetFetchRequest.API_KEY: 9}  # the last with names of topics
+SESSIONS_FROM = 7  # versions of Fetch that can name what a session is to forget
 SLOW_READ_S = 0.25
 
 
@@ -88,6 +89,8 @@ class Caller(asyncio.Protocol):
         key = type(request).API_KEY
         newest = min(self._connection.version_for(key), NEWEST.get(key, 1 << 15))
         oldest = max(self._oldest.get(key, newest), self._connection.versions[key][0])
+        if key == m.FetchRequest.API_KEY and request.forgotten_topics_data:
+            oldest = max(oldest, SESSIONS_FROM)
         return self._connection.send(request, self._chance.randint(min(oldest, newest), newest))
 
     def _send(self, frame: bytes) -> asyncio.Future[m.Message]:

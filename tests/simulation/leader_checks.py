@@ -4,7 +4,8 @@
   follows, or what it tells clients of. While a broker runs, neither its role nor what it tells goes back to
   an earlier epoch.
 - A leader's high watermark never falls within an epoch, is not above the end of its log, and no member of the
-  ISR has less. A log's start never falls while its broker runs, and is not above the high watermark.
+  ISR has less. It stands still while the ISR is smaller than the minimum. A log's start never falls while its
+  broker runs, and is not above the high watermark.
 - Who joins an ISR has all that is committed there and all from before the leader's epoch, and had it in its
   present registration.
 """
@@ -16,6 +17,7 @@ from typing import Any
 
 from replication.metadata import paths
 from replication.metadata.image import TopicImage
+from replication.metadata.payloads import StatePayload
 from tests.simulation.inside import broker_epoch_of, image_of, replica_on, replicas_on
 from tests.simulation.machine import BrokerMachine
 from tests.simulation.watched_tree import StateChange, WatchedTree
@@ -42,6 +44,7 @@ class LeaderChecks:
         self._images: dict[str, dict[str, TopicImage]] = {}
         self._epochs: dict[tuple[str, Key], tuple[Any, int]] = {}
         self._marks: dict[tuple[str, Key], tuple[int, int]] = {}
+        self._still: dict[tuple[str, Key], tuple[int, int]] = {}  # partition epoch and mark under the minimum
         self._starts: dict[tuple[str, Key], tuple[Any, int]] = {}
 
     def look(self) -> None:
@@ -56,7 +59,12 @@ class LeaderChecks:
         """The tree has another state of a partition."""
         key, after = (change.topic_id, change.index), change.after
         self._leads(change.topic, key, after.leader_epoch, after.leader, "the tree")
-        if change.before is not None and after.leader_epoch == change.before.leader_epoch:
+        before = change.before
+        if before is not None and before.leader >= 0:
+            leader = replica_on(self._machines[before.leader], *key)
+            if leader is not None and leader.is_leader:
+                self._look_at_members(f"{change.topic}-{change.index} on b{before.leader}", leader, before)
+        if before is not None and after.leader_epoch == before.leader_epoch:
             for broker_id in change.joined:
                 self._joins(change, broker_id)
 
@@ -115,11 +123,20 @@ class LeaderChecks:
         if epoch == replica.leader_epoch and mark < before:
             self._fail(f"{where}: high watermark {mark} after {before}, epoch {epoch}")
         self._marks[life, key] = replica.leader_epoch, mark
-        self._look_at_members(where, replica)
+        self._look_at_minimum(where, (life, key), replica)
+        self._look_at_members(where, replica, self._tree.state(replica.topic, replica.index))
 
-    def _look_at_members(self, where: str, leader: Any) -> None:
+    def _look_at_minimum(self, where: str, place: tuple[str, Key], leader: Any) -> None:
+        """Nothing is committed by too few, from one look to the next."""
+        mark = leader.log.high_watermark
+        version, before = self._still.pop(place, (NOBODY, 0))
+        if len(leader.isr) < leader.min_isr:
+            self._still[place] = leader.partition_epoch, mark
+            if version == leader.partition_epoch and mark > before:
+                self._fail(f"{where}: high watermark {mark} after {before} with the ISR {leader.isr}")
+
+    def _look_at_members(self, where: str, leader: Any, state: StatePayload | None) -> None:
         """All of the ISR have what is committed."""
-        state = self._tree.state(leader.topic, leader.index)
         if state is None or state.leader_epoch != leader.leader_epoch or not self._keeps(leader.topic):
             return
         for member in state.isr:

@@ -34,6 +34,9 @@ def replica(batches=GOOD, mark=10, start=0, epoch=2, leader=1, leads=False, entr
         leader_id=leader,
         is_leader=leads,
         leadership=None,
+        isr=(1, 2, 3),
+        min_isr=2,
+        partition_epoch=4,
         **more,
     )
 
@@ -146,6 +149,27 @@ def test_a_mark_that_falls_within_an_epoch_is_told_and_one_of_the_next_epoch_may
     leader.log.high_watermark = 5
     brokers.leaders.look()
     assert "high watermark 5 after 6" in brokers.told[0]
+
+
+def test_a_mark_that_moves_under_the_minimum_is_told_unless_the_isr_has_changed(brokers):
+    leader = replica(leads=True, mark=5)
+    leader.isr = (1,)
+    brokers.have(leader)
+    brokers.leaders.look()
+    leader.log.high_watermark = 6
+    leader.partition_epoch = 5
+    brokers.leaders.look()
+    assert brokers.told == []
+    leader.log.high_watermark = 10
+    brokers.leaders.look()
+    assert brokers.told == ["t-0 on b1: high watermark 10 after 6 with the ISR (1,)"]
+
+
+def test_what_is_committed_is_looked_at_before_the_isr_changes(brokers):
+    brokers.have(replica(leads=True), replica(GOOD[:2], mark=6))
+    before, after = StatePayload(1, 2, 1, (1, 2)), StatePayload(1, 3, 1, (1,))
+    brokers.leaders.changed(StateChange("t", ID, 0, before, after))
+    assert brokers.told == ["t-0 on b1: high watermark 10, in sync is broker 2 with 6"]
 
 
 def test_a_role_that_goes_back_to_an_earlier_epoch_is_told(brokers):
