@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.quick import spark_environment
 from tests.support.jars import mariadb_connector_jars, spark_kafka_jars
-from tests.support.java import java
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 
@@ -24,7 +23,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """`local[2]`, no console, files in a directory of the test's own."""
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("JAVA_HOME", str(Path(java()).resolve().parent.parent))
+    os.environ.update(spark_environment())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for Python workers
     folder = tmp_path_factory.mktemp("spark")
     jars = [
@@ -34,7 +33,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .appName("ottla-tests")
         .config("spark.jars", ",".join(map(str, jars)))
-        .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")

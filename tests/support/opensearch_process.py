@@ -23,6 +23,7 @@ from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
 SOURCE = Path(__file__).with_name("java_sources") / "SearchNode.java"
+JVM_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 START_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 30.0
 
@@ -53,7 +54,7 @@ class OpenSearchProcess:
     def start(self) -> None:
         jars = [*opensearch_jars(), pyspark_jar("janino"), pyspark_jar("commons-compiler")]
         (self.directory / "config").mkdir(exist_ok=True)
-        command = [str(java()), "-Xmx256m", "-cp", os.pathsep.join(map(str, jars))]
+        command = [str(java()), *JVM_FLAGS, "-cp", os.pathsep.join(map(str, jars))]
         command += ["org.codehaus.janino.SimpleCompiler", str(SOURCE), "SearchNode"]
         command += [str(self.directory), str(self.port), str(free_port())]
         with self.log.open("ab") as log:

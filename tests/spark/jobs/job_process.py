@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from tests.spark.quick import spark_environment
 from tests.support.jars import spark_kafka_jars
-from tests.support.java import java
 from tests.support.waiting import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -39,7 +39,7 @@ class JobProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
-                env={**os.environ, "JAVA_HOME": str(Path(java()).resolve().parent.parent), **environment},
+                env={**os.environ, **spark_environment(), **environment},
                 start_new_session=True,
             )
 

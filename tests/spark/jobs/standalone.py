@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from types import TracebackType
 
-from tests.support.java import java
+from tests.support.java import java_home
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
@@ -51,7 +51,8 @@ class Standalone:
         command = [spark_home() / "bin" / "spark-class", f"org.apache.spark.deploy.{name}"]
         environment = {
             **os.environ,
-            "JAVA_HOME": str(Path(java()).resolve().parent.parent),
+            "JAVA_HOME": str(java_home()),
+            "SPARK_CONF_DIR": "",  # Spark's own
             "SPARK_HOME": str(spark_home()),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",

@@ -41,6 +41,7 @@ def test_a_job_by_spark_submit_and_one_by_master(jobs_broker: OttlaProcess, tmp_
     jars = ",".join(str(jar) for jar in sorted(spark_kafka_jars().glob("*.jar")))
     conf = [part for each in SMALL for part in ("--conf", each)]
     environment = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": ""}
+    environment["SPARK_CONF_DIR"] = ""  # Spark's own: one test with the settings that users have
     with Standalone(tmp_path) as cluster:
         submit = [spark_home() / "bin" / "spark-submit", "--master", cluster.url, "--jars", jars, *conf]
         with JobProcess(
