@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from broker.producer_ids import ProducerIds
     from broker.share.data_path import ShareDataPath
     from broker.share_state import ShareState
+    from broker.transaction.parts import TransactionParts
     from replication.controller.door import ControllerDoor, TopicCreator
     from replication.metadata.image import ClusterImage, ImageHolder
     from replication.replica_manager import ReplicaManager
@@ -50,6 +51,7 @@ class BrokerContext:
     groups: Groups
     share_state: ShareState
     share_data: ShareDataPath
+    transactions: TransactionParts
     pieces: Pieces = field(default_factory=Pieces)
     big_bodies: BigBodies = field(default_factory=BigBodies)
 

@@ -81,13 +81,15 @@ class Loads:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How a coordinator's settings are called, and what the log says of it."""
+    """How a coordinator's settings are called, and what the log says of it. None: there is no such setting,
+    records are not compressed, and each write says how long it may take.
+    """
 
     who: str
     partitions: str
-    codec: str
-    write_timeout: str
     load_buffer: str
+    codec: str | None = None
+    write_timeout: str | None = None
 
 
 class CoordinatorLife(Generic[M]):
@@ -185,9 +187,9 @@ class CoordinatorLife(Generic[M]):
     def _runtime(self, clock: Clock, make_shard: Callable[[Context], S]) -> CoordinatorRuntime[S]:
         from broker.adapters.topic_reader import TopicReader
         from broker.adapters.topic_writer import TopicWriter
-        from coordinator.runtime import CoordinatorRuntime
+        from coordinator.runtime import WRITE_TIMEOUT_MS, CoordinatorRuntime
 
-        env, config = self._env, self._config
+        env, config, names = self._env, self._config, self.names
         return CoordinatorRuntime(
             self.topic,
             TopicWriter(self.topic, self._replicas, self._turn),
@@ -196,8 +198,8 @@ class CoordinatorLife(Generic[M]):
             env.timer,
             self._loads,
             make_shard,
-            codec=config.integer(self.names.codec),
-            write_timeout_ms=config.integer(self.names.write_timeout),
+            codec=config.integer(names.codec) if names.codec else 0,
+            write_timeout_ms=config.integer(names.write_timeout) if names.write_timeout else WRITE_TIMEOUT_MS,
             load_buffer_bytes=config.integer(self.names.load_buffer),
         )
 

@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from broker.adapters.metadata_store import is_member, open_store
 from broker.alone import Alone
@@ -25,6 +25,7 @@ from broker.config.dynamic import DynamicConfigs
 from broker.config.group_configs import GroupConfigs
 from broker.config.topic_configs import TopicConfigs
 from broker.context import BrokerContext
+from broker.coordinators import CoordinatorLife
 from broker.groups import Groups
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
@@ -42,6 +43,8 @@ from broker.parallel_scans import parallel_scans
 from broker.producer_ids import ProducerIds
 from broker.share.data_path import ShareDataPath
 from broker.share_state import ShareState
+from broker.transaction.parts import TransactionParts
+from broker.transaction.parts import assemble as assemble_transactions
 from broker.upkeep import MISSING_LOGS_EVERY_MS, Upkeep
 from protocol.api_keys import ApiKey
 from protocol.uuids import uuid_to_text
@@ -112,6 +115,8 @@ class Broker:
         self._metadata_dir: MetadataDir | None = None
         self._groups: Groups | None = None
         self._share_state: ShareState | None = None
+        self._transactions: TransactionParts | None = None
+        self._coordinators: list[CoordinatorLife[Any]] = []
         self._share_data: ShareDataPath | None = None
         self._listeners: list[Listener] = []
         self.hub = Hub(
@@ -174,9 +179,8 @@ class Broker:
         membership = self._assemble(store)
         await membership.join(endpoints)
         self._stalls.start()
-        for coordinator in (self._groups, self._share_state):
-            if coordinator is not None:
-                await coordinator.start()
+        for coordinator in self._coordinators:
+            await coordinator.start()
         upkeep = Upkeep(self._env, self.config, self.logs)
         upkeep.start()
         upkeep.also("logs that found no room", MISSING_LOGS_EVERY_MS, membership.replicas.make_missing)
@@ -255,6 +259,12 @@ class Broker:
         dynamic.refresh_logs = replicas.refresh_configs
         self._groups = Groups(env, config, holder, creator, replicas, self.hub.turn)
         self._share_state = ShareState(env, config, holder, creator, replicas, self.hub.turn)
+        purgatory = ProducePurgatory(env.timer)
+        channels = None if membership.cluster is None else membership.cluster.channels
+        self._transactions = assemble_transactions(
+            env, config, holder, creator, replicas, self.hub.turn, self._groups, purgatory, channels
+        )
+        self._coordinators = [self._groups, self._share_state, self._transactions.coordinator]
         self._groups.share_persister = self._share_state.persister
         self._groups.consumer_feature = lambda: holder.current.features.level(GROUP_VERSION) > 0
         group_configs = GroupConfigs(config, holder)
@@ -285,11 +295,12 @@ class Broker:
             groups=self._groups,
             share_state=self._share_state,
             share_data=self._share_data,
+            transactions=self._transactions,
         )
-        self.hub.dispatcher = self._dispatcher(context)
+        self.hub.dispatcher = self._dispatcher(context, purgatory)
         return membership
 
-    def _dispatcher(self, context: BrokerContext) -> Dispatcher:
+    def _dispatcher(self, context: BrokerContext, purgatory: ProducePurgatory) -> Dispatcher:
         sessions = FetchSessions(
             context.replicas.wanted_partition,
             self._env.random.fork("fetch sessions"),
@@ -297,7 +308,7 @@ class Broker:
         )
         fetches = FetchHandler(context, sessions)
         fetches.reads = None if context.cluster is None else context.cluster.reads
-        produces = ProduceHandler(context, ProducePurgatory(self._env.timer))
+        produces = ProduceHandler(context, purgatory)
         return Dispatcher(context, handlers_of(context), {ApiKey.PRODUCE: produces, ApiKey.FETCH: fetches})
 
     def _member(self, parts: Parts) -> Membership:
@@ -346,9 +357,9 @@ class Broker:
         self.hub.turn.flush()
         if self._share_data is not None:
             self._share_data.close()
-        if self._groups is not None and self._share_state is not None:
-            self._groups.close()
-            self._share_state.close()
+        if self._coordinators:
+            for coordinator in self._coordinators:
+                coordinator.close()
             await asyncio.sleep(0)  # the handlers that waited for it put their answers
         for connection in list(self.hub.connections):
             connection.shut()

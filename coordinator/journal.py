@@ -106,6 +106,10 @@ class JournaledTable(Generic[RowKey, CellKey, V]):
                 row[inner] = values[0]
         return row
 
+    def is_changing(self, outer: RowKey, inner: CellKey) -> bool:
+        """Whether a change of a cell is not committed yet."""
+        return inner in self._replaced.get(outer, ())
+
     def put(self, outer: RowKey, inner: CellKey, value: V) -> None:
         """Set a cell."""
         row = self._rows.get(outer)

@@ -8,10 +8,13 @@ them into what a client hears.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from protocol.errors import ErrorCode
 from protocol.records.rules import Checked
+
+Guard: TypeAlias = object
+"""Of the log; the coordinator hands it on."""
 
 
 class AppendRefused(Exception):
@@ -30,9 +33,18 @@ class PartitionWriter(Protocol):
     """Appends to one internal topic, as its leader, with acks=all."""
 
     def append(
-        self, partition: int, batch: Checked, leader_epoch: int, done: Callable[[ErrorCode], None]
+        self,
+        partition: int,
+        batch: Checked,
+        leader_epoch: int,
+        done: Callable[[ErrorCode], None],
+        guard: Guard | None = None,
+        transaction_version: int = 0,
     ) -> int:
         """Stage one batch and return the offset that its first record gets.
+
+        `guard`: what verifying a transaction gave, for its first batch (KIP-890). `transaction_version`: of
+        the producer whose transaction a marker ends.
 
         `done(NONE)` is called when the high watermark has passed the batch, `done(error)` when it is not in
         the log and will not be; never during `append`, once at most, and for one partition in the order of

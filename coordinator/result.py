@@ -60,7 +60,7 @@ class Result(Generic[R]):
     With `replay` the records are applied to the shard's state as they are appended. Without, the operation
     has changed a state machine that answers for itself: it is told whether the records were committed.
     `undo` takes back what the operation itself has changed, when the records turn out not to be in the log
-    (which a time-out does not mean).
+    (which a time-out does not mean). `guard` is the log's, for the first records of a transaction.
     """
 
     records: list[CoordinatorRecord]
@@ -68,6 +68,7 @@ class Result(Generic[R]):
     replay: bool = True
     producer: Producer = field(default=NO_PRODUCER)
     undo: Callable[[], None] | None = None
+    guard: object | None = None
 
 
 def append_error(error: ErrorCode) -> ErrorCode:

@@ -31,6 +31,7 @@ from coordinator.placement import partition_for
 from coordinator.ports import (
     AppendRefused,
     Clock,
+    Guard,
     PartitionReader,
     PartitionWriter,
     ReadFailed,
@@ -128,6 +129,10 @@ class CoordinatorRuntime(Generic[S]):
         owned = self._partitions.get(partition)
         return State.CLOSED if owned is None else owned.state
 
+    def epoch(self, partition: int) -> int:
+        """The coordinator epoch of a partition that is served here. Raises CoordinatorError."""
+        return self._active(partition).epoch
+
     def load(self, partition: int, epoch: int) -> None:
         """This broker has become the leader at `epoch`. A partition that it serves already just learns it."""
         owned = self._partitions.get(partition)
@@ -212,6 +217,7 @@ class CoordinatorRuntime(Generic[S]):
         commit: bool,
         done: Callable[[ErrorCode, None], None],
         timeout_ms: int | None = None,
+        transaction_version: int = 0,
     ) -> None:
         """Append the end of a producer's transaction and apply it, as WriteTxnMarkers asks for."""
         now_ms = self._clock.now_ms()
@@ -225,7 +231,7 @@ class CoordinatorRuntime(Generic[S]):
                 timestamp=now_ms,
             )
             parked = Parked(owned, None, done)
-            self._stage(partition, owned, trusted_batch(marker), parked)
+            self._stage(partition, owned, trusted_batch(marker), parked, None, transaction_version)
         except (CoordinatorError, AppendRefused) as error:
             done(append_error(error.error), None)
             return
@@ -272,7 +278,7 @@ class CoordinatorRuntime(Generic[S]):
     ) -> None:
         batch = self._batch(result, now_ms)
         try:
-            self._stage(partition, owned, batch, parked)
+            self._stage(partition, owned, batch, parked, result.guard)
         except AppendRefused:
             if result.undo is not None:
                 result.undo()
@@ -320,8 +326,18 @@ class CoordinatorRuntime(Generic[S]):
         )
         return trusted_batch(batch)
 
-    def _stage(self, partition: int, owned: OwnedPartition[S], batch: Checked, parked: Parked) -> None:
-        base_offset = self._writer.append(partition, batch, owned.epoch, parked.settle)
+    def _stage(
+        self,
+        partition: int,
+        owned: OwnedPartition[S],
+        batch: Checked,
+        parked: Parked,
+        guard: Guard | None = None,
+        transaction_version: int = 0,
+    ) -> None:
+        base_offset = self._writer.append(
+            partition, batch, owned.epoch, parked.settle, guard, transaction_version
+        )
         assert base_offset >= owned.appended_end, "the log gave out an offset twice"
         parked.base_offset = base_offset
         parked.end_offset = owned.appended_end = base_offset + batch.record_count

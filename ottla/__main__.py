@@ -26,6 +26,7 @@ COMMANDS = {
     "verify-log": "Look for damage in a log directory.",
     "consumer-groups": "List, describe or delete groups, reset their offsets (kafka-consumer-groups).",
     "share-groups": "List, describe or delete share groups, change their offsets (kafka-share-groups).",
+    "transactions": "Look at transactions, end those that hang (kafka-transactions).",
     "delete-records": "Delete partitions' records up to an offset (kafka-delete-records).",
     "log-dirs": "Show what lies in brokers' log directories (kafka-log-dirs).",
     "features": "Show or change finalized features (kafka-features).",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from storage.append import Appended
     from storage.log_config import LogConfig
     from storage.partition_log import PartitionLog
+    from storage.producers.verification import VerificationGuard
 
 ACKS_ALL = -1
 
@@ -167,9 +168,18 @@ class Partition:
         """How many in-sync replicas acks=all needs; never more than there are replicas."""
         return min(self.log.config.min_insync_replicas, len(self.replicas))
 
-    def append(self, checked: Checked, acks: int, now_ms: int) -> Appended:
+    def append(
+        self,
+        checked: Checked,
+        acks: int,
+        now_ms: int,
+        check_order: bool = True,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
+    ) -> Appended:
         """Stage one checked batch; its buffer stays untouched until `write_pending`.
 
+        What is said of sequences and transactions is the log's: see `PartitionLog.append_as_leader`.
         Raises AppendRefused (6 not the leader, 19 too few in-sync replicas for acks=all, what the log
         refuses) and StorageFailed; then nothing has changed.
         """
@@ -188,7 +198,9 @@ class Partition:
                 ErrorCode.NOT_LEADER_OR_FOLLOWER,
                 f"this broker has lost touch with the cluster and may lead {self} no more",
             )
-        return self.log.append_as_leader(checked, self.leader_epoch, now_ms)
+        return self.log.append_as_leader(
+            checked, self.leader_epoch, now_ms, check_order, guard, transaction_version
+        )
 
     def write_pending(self) -> None:
         """Write what is staged, then let it be seen. Raises StorageFailed; then none of it was appended.

@@ -72,8 +72,12 @@ def append(
     timeout_ms: int,
     purgatory: ProducePurgatory,
     done: Done,
+    transaction_version: int = 0,
 ) -> None:
-    """Stage one batch for each partition and have `done(results)` called when all of them are settled."""
+    """Stage one batch for each partition and have `done(results)` called when all of them are settled.
+
+    The batches are the broker's own: their sequences, if they have any, mean nothing.
+    """
     now_ms = turn.open()
     results: list[ProduceResult] = []
     staged: list[ProduceResult] = []
@@ -81,7 +85,9 @@ def append(
         result = ProduceResult(partition)
         results.append(result)
         try:
-            appended = partition.append(checked, acks, now_ms)
+            appended = partition.append(
+                checked, acks, now_ms, check_order=False, transaction_version=transaction_version
+            )
         except (AppendRefused, StorageFailed) as refused:
             result.refuse(refused.error, str(refused))
             continue

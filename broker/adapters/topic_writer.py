@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from coordinator.ports import AppendRefused
 from protocol.errors import ErrorCode
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from replication.partition import Partition
     from replication.produce import WriteTurn
     from replication.replica_manager import ReplicaManager
+    from storage.producers.verification import VerificationGuard
 
 _log = logging.getLogger(__name__)
 
@@ -105,7 +106,15 @@ class TopicWriter:
         self._undecided: dict[Partition, _Undecided] = {}
         self._staged: dict[_Undecided, None] = {}
 
-    def append(self, partition: int, batch: Checked, leader_epoch: int, done: Decided) -> int:
+    def append(
+        self,
+        partition: int,
+        batch: Checked,
+        leader_epoch: int,
+        done: Decided,
+        guard: object | None = None,
+        transaction_version: int = 0,
+    ) -> int:
         """See the port."""
         replica = self._replicas.get(self._topic, partition)
         if replica is None:
@@ -121,7 +130,9 @@ class TopicWriter:
             raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR)
         now_ms = self._turn.open()
         try:
-            appended = replica.append(batch, ACKS_ALL, now_ms)
+            appended = replica.append(
+                batch, ACKS_ALL, now_ms, False, cast("VerificationGuard | None", guard), transaction_version
+            )
         except StorageError as error:
             raise AppendRefused(error.error) from error
         undecided.staged.append((appended.last_offset, replica.log.failures, done))

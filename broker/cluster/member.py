@@ -183,6 +183,7 @@ class Member:
                 self._quota(throttle.LEADER_REPLICAS, throttle.LEADER_RATE),
                 to_nearest=config.text("replica.selector.class") == RACK_AWARE,
             ),
+            self._channels,
         )
 
     def _quota(self, replicas_key: str, rate_key: str) -> ReplicationQuota:

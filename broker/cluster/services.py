@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from replication.cluster.channel import Channels
     from replication.cluster.leader_and_isr import LeaderAndIsr
     from replication.cluster.replica_reads import ReplicaReads
     from replication.cluster.stop_replica import StopReplica
@@ -24,3 +25,4 @@ class ClusterServices:
     admin: ClusterAdmin
     changes: StoreChanges
     reads: ReplicaReads
+    channels: Channels

@@ -67,6 +67,12 @@ EFFECTIVE: Final = words(
     share.coordinator.state.topic.prune.interval.ms share.coordinator.state.topic.replication.factor
     share.coordinator.state.topic.segment.bytes share.coordinator.write.timeout.ms socket.listen.backlog.size
     socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes
+    add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
+    transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.max.timeout.ms
+    transaction.partition.verification.enable transaction.remove.expired.transaction.cleanup.interval.ms
+    transaction.state.log.load.buffer.size transaction.state.log.min.isr
+    transaction.state.log.num.partitions transaction.state.log.replication.factor
+    transaction.state.log.segment.bytes transactional.id.expiration.ms
     unclean.leader.election.enable zookeeper.clientCnxnSocket zookeeper.connect
     zookeeper.connection.timeout.ms zookeeper.max.in.flight.requests zookeeper.session.timeout.ms
     zookeeper.set.acl zookeeper.ssl.cipher.suites zookeeper.ssl.client.enable zookeeper.ssl.enabled.protocols

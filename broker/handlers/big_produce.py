@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from broker.handlers.later import Later
 from broker.handlers.produce_answers import Partition, Topic
 from broker.handlers.produce_request import Entry, ProduceRequestState, check_or_error, taken
+from broker.handlers.produce_transactions import admit
 from protocol import messages as m
 from protocol.errors import ErrorCode, InvalidRecords, MalformedMessage
 from protocol.records.check import Checked
@@ -69,6 +70,10 @@ class BigProduce:
                 return
             state = self._handler.state(connection, header, request)
             await context.pieces.run(self._look_up(request, state))
+            if request.transactional_id is not None:
+                admitted = Later()
+                admit(context, request.transactional_id, header.api_version, state.entries, admitted.give)
+                state.entries = await admitted.response()
             for entries in split(state.entries, STAGED_AT_ONCE):
                 await self._append(state, entries)
             if state.needs_replicas:

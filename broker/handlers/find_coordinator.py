@@ -1,9 +1,9 @@
 """FindCoordinator (10), versions 0-6: where a group, transactional id or share partition is looked after.
 
 A group's coordinator leads its partition of `__consumer_offsets`, that of a share partition the one of
-`__share_group_state`. Where the topic is missing it is made before the answer, so the first answer already
-names a coordinator that serves. Transactional ids have no coordinator yet and get 15, coordinator not
-available. The key of a share partition is "group:topic id:partition", where the group may have colons, too;
+`__share_group_state`, that of a transactional id the one of `__transaction_state`. Where the topic is missing
+it is made before the answer, so the first answer already names a coordinator that serves. The key of a share
+partition is "group:topic id:partition", where the group may have colons, too;
 what does not read as such is 42.
 v1+: a message beside the code. v4+: many keys in one request, an answer for each. Key types: 0 group,
 1 transaction, 2 share partition (v6); others are 42. Without a coordinator: node -1 at port -1.
@@ -30,7 +30,6 @@ SHARE_FROM: Final = 6
 GROUP, TRANSACTION, SHARE = range(3)
 
 _NOWHERE: Final = -1
-_NO_TRANSACTIONS: Final = "This broker has no transaction coordinator yet."
 _INT32: Final = range(-(1 << 31), 1 << 31)
 
 _Found = m.FindCoordinatorResponse.Coordinator
@@ -55,6 +54,8 @@ def handle(
 def _coordinators(ctx: BrokerContext, key_type: int, version: int) -> CoordinatorLife[Any] | None:
     if key_type == GROUP:
         return ctx.groups
+    if key_type == TRANSACTION:
+        return ctx.transactions.coordinator
     return ctx.share_state if key_type == SHARE and version >= SHARE_FROM else None
 
 
@@ -102,7 +103,8 @@ def _answer(
         if coordinators is not None:
             found.append(_find(ctx, coordinators, kind, key, request.listener_name))
         else:
-            found.append(_nowhere(key, *_refusal(kind)))
+            message = f"There is no coordinator for key type {kind}."
+            found.append(_nowhere(key, ErrorCode.INVALID_REQUEST, message))
 
     answer: m.FindCoordinatorResponse | Coroutine[Any, Any, m.FindCoordinatorResponse] = paced(
         ctx.pieces, keys, find, lambda: _response(found, request.version)
@@ -134,12 +136,6 @@ def _find(
     if broker is None or endpoint is None:
         return _nowhere(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return _Found(key=key, node_id=broker.broker_id, host=endpoint.host, port=endpoint.port)
-
-
-def _refusal(key_type: int) -> tuple[ErrorCode, str]:
-    if key_type == TRANSACTION:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_TRANSACTIONS
-    return ErrorCode.INVALID_REQUEST, f"There is no coordinator for key type {key_type}."
 
 
 def _nowhere(key: str, error: ErrorCode, message: str = "") -> _Found:

@@ -1,36 +1,75 @@
-"""InitProducerId (22), versions 0-5: a producer id for an idempotent producer.
+"""InitProducerId (22), versions 0-5: a producer id, for an idempotent producer or a transactional one.
 
-v3+: a producer may tell the id and epoch it has; one without the other is 42. Without a transactional id the
-answer is always a fresh id at epoch 0, or 14 while the controller of a cluster gives none: ask again.
-A transactional id needs a transaction coordinator, which this broker does not have yet (FindCoordinator says
-so). The few clients that come here all the same get 42 for an empty id, 50 for a time-out outside 1 to
-transaction.max.timeout.ms, else 15: the coordinator is not available.
+v3+: a producer may tell the id and epoch it has; one without the other is 42. v4+: a producer that was
+replaced hears 90, PRODUCER_FENCED, before 47. Without a transactional id the answer is always a fresh id at
+epoch 0, or 14 while the controller of a cluster gives none: ask again. With one, what was left open of a
+transaction is aborted first, and 51 tells to ask again until that is over. 42 for an empty id, 50 for a
+time-out outside 1 to transaction.max.timeout.ms.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from broker.context import BrokerContext
+from broker.handlers.later import Later
 from broker.handlers.request import Request
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.controller.outcomes import NoBlock
 
+if TYPE_CHECKING:
+    from coordinator.transaction.shard import Producer
+    from coordinator.transaction.transitions import Need
+
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 5
+FENCED_FROM: Final = 4
 
 _NONE: Final = -1
 
 
 async def handle(ctx: BrokerContext, request: Request[m.InitProducerIdRequest]) -> m.InitProducerIdResponse:
-    """A fresh id, or the error."""
-    error = _refusal(ctx, request.body)
-    if error == ErrorCode.NONE:
-        try:
+    """An id with its epoch, or the error."""
+    body = request.body
+    error = _refusal(ctx, body)
+    if error != ErrorCode.NONE:
+        return _refused(error, request.version)
+    try:
+        if body.transactional_id is None:
             return m.InitProducerIdResponse(producer_id=await ctx.producer_ids.next_id(), producer_epoch=0)
-        except NoBlock:
-            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return await _init(ctx, request)
+    except NoBlock:
+        return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, request.version)
+
+
+async def _init(ctx: BrokerContext, request: Request[m.InitProducerIdRequest]) -> m.InitProducerIdResponse:
+    from coordinator.transaction.transitions import Known, Need
+
+    body = request.body
+    known = None if body.producer_id == _NONE else Known(body.producer_id, body.producer_epoch)
+    fresh_id: int | None = None
+    while True:
+        later = Later()
+
+        def done(error: ErrorCode, answer: Producer | Need | None, later: Later = later) -> None:
+            later.give((error, answer))
+
+        ctx.transactions.coordinator.manager().init_producer(
+            body.transactional_id or "", known, body.transaction_timeout_ms, fresh_id, done
+        )
+        error, answer = await later.response()
+        if answer is Need.ID:
+            fresh_id = await ctx.producer_ids.next_id()
+        elif error != ErrorCode.NONE:
+            return _refused(error, request.version)
+        else:
+            return m.InitProducerIdResponse(producer_id=answer.producer_id, producer_epoch=answer.epoch)
+
+
+def _refused(error: ErrorCode, version: int) -> m.InitProducerIdResponse:
+    if error is ErrorCode.PRODUCER_FENCED and version < FENCED_FROM:
+        error = ErrorCode.INVALID_PRODUCER_EPOCH
     return m.InitProducerIdResponse(error_code=error, producer_id=_NONE, producer_epoch=_NONE)
 
 
@@ -43,4 +82,4 @@ def _refusal(ctx: BrokerContext, body: m.InitProducerIdRequest) -> ErrorCode:
         return ErrorCode.INVALID_REQUEST
     if not 0 < body.transaction_timeout_ms <= ctx.config.integer("transaction.max.timeout.ms"):
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return ErrorCode.NONE

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from broker.handlers.big_produce import BigProduce
 from broker.handlers.produce_answers import Partition, Topic, refused
 from broker.handlers.produce_request import (
+    ADMITTED_LATER,
     BATCHES_FROM,
     IN_THREAD,
     Check,
@@ -28,6 +29,7 @@ from broker.handlers.produce_request import (
     taken,
 )
 from broker.handlers.produce_shapes import FLEXIBLE_FROM, TAGS, ProduceShape
+from broker.handlers.produce_transactions import admit
 from broker.net.frame_size import GENERAL_BYTES_MAX
 from broker.net.hub import log
 from protocol import messages as m
@@ -105,16 +107,68 @@ class ProduceHandler:
                     )
                 else:
                     answers.append(entry)
+        if request.transactional_id is not None and any(entry.transactional for entry in state.entries):
+            self._admit(connection, header, request.transactional_id, state, slow)
+            return True
         if slow:
             self._check_apart(connection, header, state)
             return True
+        self._append(connection, version, state)
+        if len(state.entries) == 1 and version >= BATCHES_FROM:
+            self._remember(connection, header, request, state, buf, at, end)
+        return True
+
+    def _append(self, connection: Connection, version: int, state: ProduceRequestState) -> None:
         now_ms = connection.hub.turn.open()
         for entry in state.entries:
             state.stage(entry, lambda entry=entry: check(entry, version, now_ms), now_ms)  # type: ignore[misc]
         state.settle()
-        if len(state.entries) == 1 and version >= BATCHES_FROM:
-            self._remember(connection, header, request, state, buf, at, end)
-        return True
+
+    def _admit(
+        self,
+        connection: Connection,
+        header: RequestHeader,
+        transactional_id: str,
+        state: ProduceRequestState,
+        slow: bool,
+    ) -> None:
+        """Have the batches admitted by the transaction's coordinator, then go on; at once where that is
+        known.
+        """
+        waits = False
+
+        def go_on(admitted: list[Entry]) -> None:
+            state.entries = admitted
+            if slow:
+                self._check_apart(connection, header, state)
+            else:
+                self._append(connection, header.api_version, state)
+
+        def go_on_later(admitted: list[Entry]) -> None:
+            try:
+                go_on(admitted)
+            except BaseException:
+                connection.shut()
+                raise
+            finally:
+                if not connection.closed and connection.waiting is ADMITTED_LATER:
+                    connection.resume()
+
+        def done(admitted: list[Entry]) -> None:
+            if waits:
+                connection.hub.loop.call_soon(go_on_later, admitted)
+            else:
+                now.append(admitted)
+
+        now: list[list[Entry]] = []
+        admit(self.context, transactional_id, header.api_version, state.entries, done)
+        if now:
+            go_on(now[0])
+            return
+        waits = True
+        connection.waiting = ADMITTED_LATER
+        for entry in state.entries:
+            entry.records = bytearray(entry.records)  # the receive buffer is used again meanwhile
 
     def _serve_big(self, connection: Connection, header: RequestHeader, data: bytearray) -> bool:
         if not self.context.big_bodies.enter(connection):
@@ -158,7 +212,10 @@ class ProduceHandler:
             and view[16] == 2
             and view[22] & TRANSACTIONAL_BIT
         ):
-            return self._refuse_transaction(index, request, header)
+            if request.transactional_id is None:
+                code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                return refused(index, code, "a transactional batch needs a transactional id in the request")
+            return Entry(replica, Partition(index=index), view, transactional=True)
         return Entry(replica, Partition(index=index), view)
 
     def _find(
@@ -169,15 +226,6 @@ class ProduceHandler:
             return replicas.find(topic.name, index)
         found = replicas.get_by_id(topic.topic_id, index)
         return found if found is not None else replicas.error_of_id(topic.topic_id, index)
-
-    @staticmethod
-    def _refuse_transaction(index: int, request: m.ProduceRequest, header: RequestHeader) -> Partition:
-        """No transaction can be open, since no coordinator has started one."""
-        if request.transactional_id is None:
-            code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-            return refused(index, code, "a transactional batch needs a transactional id in the request")
-        code = ErrorCode.TRANSACTION_ABORTABLE if header.api_version >= 11 else ErrorCode.INVALID_TXN_STATE
-        return refused(index, code, "the partition is not part of an ongoing transaction")
 
     # -- long checks
 
@@ -213,7 +261,7 @@ class ProduceHandler:
             connection.shut()  # an answer is missing: nothing behind it may be answered
             raise
         finally:
-            if not connection.closed:
+            if not connection.closed and connection.waiting is IN_THREAD:
                 connection.resume()
 
     # -- the memo

@@ -26,6 +26,7 @@ from storage.errors import AppendRefused, StorageFailed
 
 if TYPE_CHECKING:
     from broker.net.connection import Connection
+    from storage.producers.verification import VerificationGuard
 
 BATCHES_FROM: Final = 3
 
@@ -34,16 +35,30 @@ Check = Callable[[], Checked | None]
 
 @dataclass(slots=True)
 class Entry:
-    """One partition of a request that is to be appended to; `answer` stands in the response already."""
+    """One partition of a request that is to be appended to; `answer` stands in the response already.
+
+    `guard` is what verifying a batch of a transaction gave (produce_transactions).
+    """
 
     replica: Replica
     answer: Partition
     records: memoryview | bytearray
+    transactional: bool = False
+    guard: VerificationGuard | None = None
     last_offset: int = -1
+
+    def refuse(self, error: ErrorCode, message: str | None) -> None:
+        """Nothing is appended."""
+        answer = self.answer
+        answer.error_code = error
+        answer.error_message = message if error != ErrorCode.KAFKA_STORAGE_ERROR else None
+        answer.base_offset, answer.log_append_time_ms, answer.log_start_offset = -1, NO_TIME, -1
 
 
 class _Working:
-    """The connection waits for a thread that checks its batches, or for replicas."""
+    """The connection waits for a thread that checks its batches, for a transaction's coordinator, or for
+    replicas.
+    """
 
     __slots__ = ()
 
@@ -52,6 +67,7 @@ class _Working:
 
 
 IN_THREAD = _Working()
+ADMITTED_LATER = _Working()
 NO_POSITION = -1
 REPLICATING = _Working()
 
@@ -96,11 +112,11 @@ class ProduceRequestState:
         try:
             checked = check()
             if checked is None:  # v0-2 with no whole message: nothing to do, and no error
-                self._refuse(answer, ErrorCode.NONE, None)
+                entry.refuse(ErrorCode.NONE, None)
                 return
-            appended = entry.replica.append(checked, self.acks, now_ms)
+            appended = entry.replica.append(checked, self.acks, now_ms, True, entry.guard)
         except InvalidRecords as error:
-            self._refuse(answer, error.error, str(error))
+            entry.refuse(error.error, str(error))
             answer.record_errors = [
                 m.ProduceResponse.BatchIndexAndErrorMessage(
                     batch_index=index, batch_index_error_message=message
@@ -109,19 +125,13 @@ class ProduceRequestState:
             ]
             return
         except (AppendRefused, StorageFailed) as error:
-            self._refuse(answer, error.error, str(error))
+            entry.refuse(error.error, str(error))
             return
         answer.base_offset = appended.base_offset
         answer.log_append_time_ms = appended.log_append_time_ms
         answer.log_start_offset = entry.replica.log.start_offset
         entry.last_offset = appended.last_offset
         self.staged.append(entry)
-
-    @staticmethod
-    def _refuse(answer: Partition, error: ErrorCode, message: str | None) -> None:
-        answer.error_code = error
-        answer.error_message = message if error != ErrorCode.KAFKA_STORAGE_ERROR else None
-        answer.base_offset, answer.log_append_time_ms, answer.log_start_offset = -1, NO_TIME, -1
 
     def settle(self) -> None:
         """Everything that can be staged is: answer after the turn's write."""
@@ -160,7 +170,7 @@ class ProduceRequestState:
         error: StorageFailed,
     ) -> None:
         """See `Turn`: the write of what was staged failed, or its sync after the answer was prepared."""
-        self._refuse(self.staged[position].answer, error.error, str(error))
+        self.staged[position].refuse(error.error, str(error))
         self.failures += 1
         if self._finished:
             self._finish()
@@ -190,7 +200,7 @@ class ProduceRequestState:
         """The in-sync replicas have what they will have of it."""
         for entry, result in zip(self.staged, results, strict=True):
             if result.error != entry.answer.error_code:
-                self._refuse(entry.answer, result.error, result.message or result.error.message)
+                entry.refuse(result.error, result.message or result.error.message)
 
     def _replicated(self, results: list[ProduceResult]) -> None:
         self.replicated(results)

@@ -11,7 +11,7 @@ from coordinator.group.modern.ports import Committer
 from coordinator.group.offsets import NO_RETENTION, Commit, Fetched, TopicPartition
 from coordinator.group.repeated_commit import RepeatedCommit
 from coordinator.group.shard import GroupShard
-from coordinator.ports import Clock
+from coordinator.ports import Clock, Guard
 from coordinator.result import NO_PRODUCER, CoordinatorError, Producer, Result
 from coordinator.runtime import CoordinatorRuntime
 from protocol.errors import ErrorCode
@@ -45,6 +45,7 @@ class OffsetRequests:
         *,
         retention_ms: int = NO_RETENTION,
         producer: Producer = NO_PRODUCER,
+        guard: Guard | None = None,
     ) -> None:
         """OffsetCommit, and with a producer TxnOffsetCommit: one error for each commit, or one for all."""
         transactional = producer != NO_PRODUCER
@@ -55,7 +56,7 @@ class OffsetRequests:
             records, errors = shard.offsets.commit(group_id, commits, now_ms, retention_ms)
             if group is not None:
                 shard.commit_seen(group, committer.member_id, now_ms)
-            return Result(records, errors, producer=producer)
+            return Result(records, errors, producer=producer, guard=guard)
 
         self._write(group_id, operation, done, may_be_empty=not transactional)
 

@@ -35,3 +35,11 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> list[s
 def print_table(lines: Iterable[str]) -> None:
     """Prints a table below an empty line."""
     click.echo("\n" + "\n".join(lines))
+
+
+def print_tabbed(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Prints a table whose columns are as wide as their widest cell, each with a tab behind."""
+    lines = [list(titles), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(titles))]
+    for line in lines:
+        click.echo("".join(f"{cell:{width}}\t" for cell, width in zip(line, widths, strict=True)))

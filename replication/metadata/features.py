@@ -23,9 +23,10 @@ from replication.metadata.store import Node
 
 GROUP_VERSION: Final = "group.version"
 SHARE_VERSION: Final = "share.version"
+TRANSACTION_VERSION: Final = "transaction.version"
 
 SUPPORTED: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
-    {GROUP_VERSION: (0, 1), SHARE_VERSION: (0, 1)}
+    {GROUP_VERSION: (0, 1), SHARE_VERSION: (0, 1), TRANSACTION_VERSION: (0, 2)}
 )
 """Lowest and highest level of each feature. Kafka 4.4 has share.version 2, too: dead-letter queues."""
 

@@ -30,6 +30,8 @@ SETTINGS = {
     "min.insync.replicas": "2",
     "num.partitions": "3",
     "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
     "offsets.topic.num.partitions": "5",
     "replica.lag.time.max.ms": "3000",
     "controlled.shutdown.retry.backoff.ms": "200",

@@ -33,6 +33,7 @@ from broker.net.turn import Turn
 from broker.producer_ids import ProducerIds
 from broker.share.data_path import ShareDataPath
 from broker.share_state import ShareState
+from broker.transaction.parts import assemble
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.headers import RequestHeader
@@ -42,6 +43,7 @@ from protocol.records.check import check_produced_batch
 from protocol.uuids import uuid_to_text
 from replication.controller.controller import Controller
 from replication.controller.outcomes import ControllerSettings
+from replication.delayed_produce import ProducePurgatory
 from replication.metadata.cluster_id import ensure_cluster_id
 from replication.metadata.image import EndpointImage, ImageHolder
 from replication.metadata.memory_store import MemoryStore, MemoryTree
@@ -59,6 +61,8 @@ SINGLE_BROKER = {
     "offsets.topic.replication.factor": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
 }
 
 
@@ -100,6 +104,7 @@ class HandlerBroker:
         topics = TopicConfigs(self.config)
         dynamic = DynamicConfigs(self.config)
         logs = LogManager(env.files, env.clock, env.random, self.paths, lambda topic: topics.log_config({}))
+        logs.producer_settings.verify = self.config.flag("transaction.partition.verification.enable")
         logs.open(cluster_id, 1)
         logs.load()
         dynamic.follow(holder)
@@ -124,9 +129,13 @@ class HandlerBroker:
         groups = Groups(env, self.config, holder, controller, replicas, turn)
         share_state = ShareState(env, self.config, holder, controller, replicas, turn)
         groups.share_persister = share_state.persister
+        transactions = assemble(
+            env, self.config, holder, controller, replicas, turn, groups, ProducePurgatory(env.timer), None
+        )
         await controller.start(rack="r1", endpoints=dict(ENDPOINTS), unclean=logs.unclean)
         await groups.start()
         await share_state.start()
+        await transactions.coordinator.start()
         group_configs = GroupConfigs(self.config, holder)
         self.ctx = BrokerContext(
             env=env,
@@ -147,6 +156,7 @@ class HandlerBroker:
             share_data=ShareDataPath(
                 env, self.config, replicas, share_state.persister, group_value=group_configs.own_text
             ),
+            transactions=transactions,
         )
 
     def _turn(self, env: Env) -> Turn:
@@ -160,6 +170,7 @@ class HandlerBroker:
         self.runner.close()
 
     async def _stop(self) -> None:
+        self.ctx.transactions.coordinator.close()
         self.ctx.groups.close()
         self.ctx.share_data.close()
         self.ctx.share_state.close()

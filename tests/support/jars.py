@@ -56,6 +56,7 @@ class Artifact(NamedTuple):
 
 KAFKA = {version: Artifact("org.apache.kafka", "kafka_2.13", version) for version in ("4.4.0", "3.9.2")}
 KAFKA_TOOLS = Artifact("org.apache.kafka", "kafka-tools", "4.4.0")
+KAFKA_STREAMS = Artifact("org.apache.kafka", "kafka-streams", "4.4.0")
 SPARK_KAFKA = Artifact(
     "org.apache.spark",
     "spark-sql-kafka-0-10_2.13",
@@ -82,6 +83,11 @@ def kafka_jars(version: str = "4.4.0") -> Path:
 def kafka_tools_jars() -> Path:
     """Folder with the jars of Apache Kafka's command line tools (4.4.0)."""
     return jars_of(KAFKA_TOOLS)
+
+
+def kafka_streams_jars() -> Path:
+    """Folder with the jars of Kafka Streams (4.4.0)."""
+    return jars_of(KAFKA_STREAMS)
 
 
 def spark_kafka_jars() -> Path:

@@ -29,6 +29,8 @@ def brokers(zookeeper: str, directory: Path, ports: Sequence[int]) -> list[Ottla
             "default.replication.factor": "3",
             "min.insync.replicas": "2",
             "offsets.topic.replication.factor": "3",
+            "transaction.state.log.replication.factor": "3",
+            "transaction.state.log.min.isr": "2",
         }
         broker = OttlaProcess(settings, directory / f"broker-{number}")
         broker.port = port

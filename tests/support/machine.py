@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tests.support.jars import (
     JarsUnavailable,
     kafka_jars,
+    kafka_streams_jars,
     kafka_tools_jars,
     mariadb_connector_jars,
     opensearch_jars,
@@ -100,6 +101,7 @@ def main() -> int:
         for version in ("4.4.0", "3.9.2"):
             kafka_jars(version)
         kafka_tools_jars()
+        kafka_streams_jars()
         spark_kafka_jars()
         mariadb_connector_jars()
         opensearch_jars()

@@ -21,6 +21,7 @@ KAFKA_CLASSES = {
     "get-offsets": "GetOffsetShell",
     "dump-log": "DumpLogSegments",
     "features": "FeatureCommand",
+    "transactions": "TransactionsCommand",
     "delete-records": "DeleteRecordsCommand",
     "log-dirs": "LogDirsCommand",
     "cluster": "ClusterTool",

@@ -52,12 +52,14 @@ class WireClient(Wire):
         partition: int = 0,
         acks: int = -1,
         version: int = 9,
+        transactional_id: str | None = None,
     ) -> Any:
         """Produce to one partition; returns the partition's part of the response, None for acks=0."""
         request = m.ProduceRequest
         place = request.PartitionProduceData(index=partition, records=records)
         data = [request.TopicProduceData(name=topic, partition_data=[place])]
-        answer = self.send(request(acks=acks, timeout_ms=10_000, topic_data=data), version)
+        asked = request(transactional_id=transactional_id, acks=acks, timeout_ms=10_000, topic_data=data)
+        answer = self.send(asked, version)
         return None if answer is None else answer.responses[0].partition_responses[0]
 
     def produce_values(

@@ -74,6 +74,8 @@ PROVED_ELSEWHERE = {
     "ottla/groups/share_admin.py": "tests/tools/test_share_groups.py",
     "ottla/cli/spark.py": "tests/packaging/test_wheel.py",
     "ottla/cli/topics.py": "tests/tools/test_topics.py",
+    "ottla/cli/transactions.py": "tests/tools/test_transactions.py",
+    "ottla/transactions.py": "tests/tools/test_transactions.py",
     "ottla/cli/verify_log.py": "tests/tools/test_verify_log.py",
     "storage/producers/settings.py": "tests/unit/storage/producers/test_state.py",
     "storage/verify.py": "tests/tools/test_verify_log.py",

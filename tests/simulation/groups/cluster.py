@@ -68,7 +68,15 @@ class Broker:
 
     # -- the ports of a coordinator
 
-    def append(self, partition: int, batch: Checked, epoch: int, done: Callable[[ErrorCode], None]) -> int:
+    def append(
+        self,
+        partition: int,
+        batch: Checked,
+        epoch: int,
+        done: Callable[[ErrorCode], None],
+        guard: object | None = None,
+        transaction_version: int = 0,
+    ) -> int:
         return self.cluster.log.append(partition, batch, epoch, done, lambda: self.alive)
 
     def add(self, delay_ms: int, callback: Callable[[], None]) -> Any:

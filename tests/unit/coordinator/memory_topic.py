@@ -23,6 +23,7 @@ class MemoryTopic:
         self.undecided: deque[tuple[int, Callable[[ErrorCode], None]]] = deque()
         self.refuse: ErrorCode | None = None
         self.epochs: list[int] = []
+        self.guards: list[object | None] = []
         self.reads = 0
 
     def end(self, partition: int) -> int:
@@ -30,7 +31,13 @@ class MemoryTopic:
         return read_header(log[-1]).last_offset + 1 if log else self.starts.get(partition, 0)
 
     def append(
-        self, partition: int, batch: Checked, leader_epoch: int, done: Callable[[ErrorCode], None]
+        self,
+        partition: int,
+        batch: Checked,
+        leader_epoch: int,
+        done: Callable[[ErrorCode], None],
+        guard: object | None = None,
+        transaction_version: int = 0,
     ) -> int:
         if self.refuse is not None:
             raise AppendRefused(self.refuse)
@@ -39,6 +46,7 @@ class MemoryTopic:
         self.logs.setdefault(partition, []).append(bytes(batch.buf))
         self.undecided.append((base_offset, done))
         self.epochs.append(leader_epoch)
+        self.guards.append(guard)
         return base_offset
 
     def commit(self, count: int = 1) -> None:

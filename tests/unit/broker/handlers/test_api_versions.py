@@ -22,14 +22,12 @@ def test_the_table_is_what_is_told(broker: HandlerBroker, version: int) -> None:
     assert told[ApiKey.PRODUCE] == (0, 13)
     assert told[ApiKey.FETCH] == (0, 18)
     assert [each.name for each in answer.finalized_features] == (
-        ["group.version", "share.version"] if version >= 3 else []
+        ["group.version", "share.version", "transaction.version"] if version >= 3 else []
     )
 
 
 def test_nothing_unbuilt_is_advertised() -> None:
-    absent = (ApiKey.END_TXN, ApiKey.SASL_HANDSHAKE)
-    assert not SERVED_VERSIONS.keys() & set(absent)
-    assert not SERVED_VERSIONS.keys() & {ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.LEADER_AND_ISR}
+    assert not SERVED_VERSIONS.keys() & {ApiKey.SASL_HANDSHAKE, ApiKey.LEADER_AND_ISR}
     for handler in HANDLERS.values():
         assert handler.max_version <= m.request_class(handler.api_key).MAX_VERSION
 

@@ -89,7 +89,7 @@ def test_too_few_brokers_for_the_topic(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize(
     ("key_type", "version", "error"),
-    [(1, 1, 15), (1, 6, 15), (3, 6, 42), (-1, 6, 42), (2, 5, 42), (2, 6, 42)],
+    [(3, 6, 42), (-1, 6, 42), (2, 5, 42), (2, 6, 42)],
 )
 def test_other_key_types(broker: HandlerBroker, key_type: int, version: int, error: int) -> None:
     [found] = ask(broker, version, "a", key_type=key_type)

@@ -50,8 +50,32 @@ def test_an_id_without_its_epoch_is_refused(broker: HandlerBroker) -> None:
     assert init(broker, producer_id=5, producer_epoch=0)[0] == 0
 
 
-def test_transactions_are_not_here(broker: HandlerBroker) -> None:
+def test_what_a_transactional_producer_may_not_ask(broker: HandlerBroker) -> None:
     assert init(broker, transactional_id="") == (42, -1, -1)
     assert init(broker, transactional_id="t", transaction_timeout_ms=0) == (50, -1, -1)
     assert init(broker, transactional_id="t", transaction_timeout_ms=900_001) == (50, -1, -1)
-    assert init(broker, transactional_id="t") == (15, -1, -1)
+    assert init(broker, transactional_id="t") == (
+        16,
+        -1,
+        -1,
+    )  # there is no topic yet
+
+
+def test_each_instance_of_a_transactional_producer_gets_the_next_epoch(broker: HandlerBroker) -> None:
+    broker.call(m.FindCoordinatorRequest(key="t", key_type=1), 3)
+    error, producer_id, epoch = init(broker, transactional_id="t")
+    assert (error, epoch) == (0, 0)
+    assert init(broker, transactional_id="t") == (0, producer_id, 1)
+    assert init(broker, transactional_id="u")[1] > producer_id
+    fenced = {"transactional_id": "t", "producer_id": producer_id, "producer_epoch": 0}
+    assert init(broker, 4, **fenced) == (90, -1, -1)
+    assert init(broker, 3, **fenced) == (47, -1, -1)
+
+
+def test_no_transactional_id_without_a_producer_id(broker: HandlerBroker) -> None:
+    async def nothing() -> tuple[int, int]:
+        raise NoBlock("the controller is gone")
+
+    broker.call(m.FindCoordinatorRequest(key="t", key_type=1), 3)
+    broker.ctx.producer_ids = ProducerIds(nothing, broker.ctx.env.tasks.spawn)
+    assert init(broker, transactional_id="t") == (14, -1, -1)

@@ -14,6 +14,9 @@ from tests.support.handler_broker import HandlerBroker
 Update = m.UpdateFeaturesRequest.FeatureUpdateKey
 
 
+OTHERS = {"share.version": 1, "transaction.version": 2}
+
+
 def shown(broker: HandlerBroker, version: int = 4) -> tuple[dict[str, tuple[int, int]], dict[str, int], int]:
     """Supported ranges, finalized levels, epoch."""
     request = m.ApiVersionsRequest(client_software_name="test", client_software_version="1")
@@ -36,8 +39,8 @@ def off(feature: str) -> Update:
 
 def test_a_fresh_cluster_has_finalized_all_it_supports(tmp_path: Path):
     with HandlerBroker(tmp_path) as broker:
-        ranges = {"group.version": (0, 1), "share.version": (0, 1)}
-        assert shown(broker) == (ranges, {"group.version": 1, "share.version": 1}, 0)
+        ranges = {"group.version": (0, 1), "share.version": (0, 1), "transaction.version": (0, 2)}
+        assert shown(broker) == (ranges, {"group.version": 1, **OTHERS}, 0)
         assert shown(broker, 3)[0] == {}
 
 
@@ -48,12 +51,12 @@ def test_a_level_that_was_lowered_stays_so_over_a_restart(tmp_path: Path, versio
         assert (answer.error_code, answer.error_message) == (0, None)
         results = [(each.feature, each.error_code, each.error_message) for each in answer.results]
         assert results == ([("group.version", 0, "NONE")] if version == 1 else [])
-        assert shown(broker)[1:] == ({"share.version": 1}, 1)
+        assert shown(broker)[1:] == (OTHERS, 1)
         tree = broker.tree
     with HandlerBroker(tmp_path, tree=tree) as broker:
-        assert shown(broker)[1:] == ({"share.version": 1}, 1)
+        assert shown(broker)[1:] == (OTHERS, 1)
         update(broker, Update(feature="group.version", max_version_level=1))
-        assert shown(broker)[1:] == ({"group.version": 1, "share.version": 1}, 2)
+        assert shown(broker)[1:] == ({"group.version": 1, **OTHERS}, 2)
 
 
 def test_a_refused_update_changes_nothing_and_gives_no_results(tmp_path: Path):

@@ -20,9 +20,9 @@ from replication.metadata.features import FeatureImage, encode_features
 from replication.metadata.store import Create, Put
 
 FRESH = FeatureImage()
-OFF = FeatureImage({"group.version": 0, "share.version": 0}, 6)
+OFF = FeatureImage({"group.version": 0, "share.version": 0, "transaction.version": 2}, 6)
 FAILED = "The update failed for all features since the following feature had an error: "
-BOTH_OFF = encode_features({"group.version": 0, "share.version": 0})
+BOTH_OFF = encode_features({"group.version": 0, "share.version": 0, "transaction.version": 2})
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_broker_that_does_not_know_the_level_stands_against_it():
     with pytest.raises(Refused, match=r"Broker 3 does not support this feature\."):
         plan_features(limited, on, 7, {7: {"group.version": 1}, 3: {}})
     assert plan_features(limited, on, 7, {7: {"group.version": 1}}) == [
-        Put(paths.FEATURES, encode_features({"group.version": 1, "share.version": 0}), 6)
+        Put(paths.FEATURES, encode_features({**OFF.stored, "group.version": 1}), 6)
     ]
 
 
@@ -84,4 +84,5 @@ def test_the_first_change_makes_the_node_and_later_ones_replace_what_was_read():
     off = [FeatureUpdate(name, 0, SAFE_DOWNGRADE) for name in ("group.version", "share.version")]
     assert plan_features(FRESH, off, 7) == [Create(paths.FEATURES, BOTH_OFF)]
     on = plan_features(OFF, [FeatureUpdate("share.version", 1)], 7)
-    assert on == [Put(paths.FEATURES, encode_features({"group.version": 0, "share.version": 1}), 6)]
+    levels = {"group.version": 0, "share.version": 1, "transaction.version": 2}
+    assert on == [Put(paths.FEATURES, encode_features(levels), 6)]

@@ -1,0 +1,1 @@
+"""What a transaction coordinator does to other partitions, and what a partition asks of the coordinator."""

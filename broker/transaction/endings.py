@@ -1,0 +1,216 @@
+"""Carrying out what the transaction coordinator has decided: markers to all partitions of a transaction, then
+the record that it is complete.
+
+Partitions of this broker are written to directly, those of others through one request at a time for each
+broker, which takes along what has come up meanwhile. What fails for now is sent again, to the leader that
+there is by then: a decision is carried out however long it takes. It ends without its record where a newer
+coordinator is found to own the transaction, or this broker coordinates it no more.
+
+Invariant: at most one `_Ending` for a transaction is at work; its decision is that of the shard.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from broker.transaction.markers import Marker, MarkerWriter
+from coordinator.result import CoordinatorError
+from coordinator.transaction.state import TopicPartition, Transaction, TxnState
+from protocol import messages as m
+from protocol.errors import ErrorCode
+from replication.cluster.channel import ChannelLost
+from replication.metadata.image import NO_LEADER
+
+if TYPE_CHECKING:
+    from coordinator.ports import Timer
+    from coordinator.transaction.manager import TransactionManager
+    from replication.cluster.channel import Channels
+    from replication.metadata.image import ImageHolder
+    from runtime.tasks import TaskScope
+
+RETRY_MS: Final = 100
+PURPOSE: Final = "transaction-markers"
+
+_OURS_NO_MORE: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+_DONE: Final = (ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+
+_log = logging.getLogger("ottla.transactions")
+
+Errors = dict[TopicPartition, ErrorCode]
+
+
+class _Ending:
+    """One decision, and the partitions that have no marker yet."""
+
+    __slots__ = ("given_up", "left", "partition", "transactional_id", "txn")
+
+    def __init__(self, partition: int, transactional_id: str, txn: Transaction) -> None:
+        self.partition, self.transactional_id, self.txn = partition, transactional_id, txn
+        self.left = dict.fromkeys(sorted(txn.partitions))
+        self.given_up = False
+
+    def marker(self, coordinator_epoch: int) -> Marker:
+        txn = self.txn
+        commit = txn.state is TxnState.PREPARE_COMMIT
+        return Marker(txn.producer_id, txn.epoch, coordinator_epoch, commit, txn.version)
+
+
+_Parcel = tuple[_Ending, Marker, list[TopicPartition]]
+
+
+class Endings:
+    """See the module, and `coordinator.transaction.shard.Endings`. `channels` is None for a broker alone."""
+
+    def __init__(
+        self,
+        node_id: int,
+        holder: ImageHolder,
+        writer: MarkerWriter,
+        manager: Callable[[], TransactionManager],
+        timer: Timer,
+        tasks: TaskScope,
+        channels: Channels | None,
+    ) -> None:
+        self._node_id, self._holder, self._writer = node_id, holder, writer
+        self._manager, self._timer, self._tasks, self._channels = manager, timer, tasks, channels
+        self._parcels: dict[int, list[_Parcel]] = {}  # by broker; an entry while its courier runs
+
+    def decided(self, partition: int, transactional_id: str, txn: Transaction) -> None:
+        """Carry out a decision that is committed."""
+        ending = _Ending(partition, transactional_id, txn)
+        self._send(ending, list(ending.left))
+
+    def _send(self, ending: _Ending, partitions: Sequence[TopicPartition]) -> None:
+        """Send markers to who leads now; a partition that is no more needs none."""
+        try:
+            marker = ending.marker(self._manager().runtime.epoch(ending.partition))
+        except CoordinatorError:
+            return  # whoever coordinates it now finds the decision in the log
+        topics = self._holder.current.topics
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for name, index in partitions:
+            topic = topics.get(name)
+            if topic is None or index >= len(topic.partitions):
+                ending.left.pop((name, index), None)
+            else:
+                by_leader.setdefault(topic.partitions[index].leader, []).append((name, index))
+        if not ending.left:
+            self._complete(ending)
+            return
+        for leader, cells in by_leader.items():
+            if leader == self._node_id:
+                self._writer.write(marker, cells, lambda errors: self._answered(ending, errors))
+            elif leader == NO_LEADER or self._channels is None:
+                self._again(ending, cells)
+            else:
+                self._mail(leader, (ending, marker, cells))
+
+    def _answered(self, ending: _Ending, errors: Errors) -> None:
+        if ending.given_up:
+            return
+        again: list[TopicPartition] = []
+        for cell, error in errors.items():
+            if error in _DONE:
+                ending.left.pop(cell, None)
+            elif error in _OURS_NO_MORE:
+                ending.given_up = True
+                _log.info(
+                    "Transaction %s was ended by somebody else: %s-%d says %s",
+                    ending.transactional_id, *cell, error.message,
+                )  # fmt: skip
+                return
+            else:
+                again.append(cell)
+        if again:
+            self._again(ending, again)
+        elif not ending.left:
+            self._complete(ending)
+
+    def _again(self, ending: _Ending, partitions: list[TopicPartition]) -> None:
+        self._timer.add(RETRY_MS, lambda: self._send(ending, partitions))
+
+    def _complete(self, ending: _Ending) -> None:
+        def decided(error: ErrorCode, _: bool | None) -> None:
+            if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                self._timer.add(RETRY_MS, lambda: self._complete(ending))
+            elif error not in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR):
+                _log.error(
+                    "Transaction %s has its markers but is not written as complete: %s",
+                    ending.transactional_id, error.message,
+                )  # fmt: skip
+
+        self._manager().complete(ending.partition, ending.transactional_id, ending.txn, decided)
+
+    # --- other brokers --------------------------------------------------------------------------------------
+
+    def _mail(self, broker_id: int, parcel: _Parcel) -> None:
+        waiting = self._parcels.get(broker_id)
+        if waiting is not None:
+            waiting.append(parcel)
+            return
+        self._parcels[broker_id] = [parcel]
+        self._tasks.spawn(f"transaction markers for broker {broker_id}", self._carry(broker_id))
+
+    async def _carry(self, broker_id: int) -> None:
+        """Bring what there is for a broker, until there is nothing."""
+        assert self._channels is not None
+        channel = self._channels.to(broker_id, PURPOSE)
+        try:
+            while parcels := self._parcels[broker_id]:
+                self._parcels[broker_id] = []
+                try:
+                    answer = await channel.ask(_request(parcels))
+                except ChannelLost:
+                    for ending, _, cells in parcels:
+                        self._again(ending, cells)
+                    continue
+                for (ending, marker, cells), errors in zip(parcels, _errors(parcels, answer), strict=True):
+                    assert marker.producer_id == ending.txn.producer_id
+                    lost = [cell for cell in cells if cell not in errors]
+                    self._answered(ending, errors | dict.fromkeys(lost, ErrorCode.UNKNOWN_SERVER_ERROR))
+        finally:
+            del self._parcels[broker_id]
+
+
+def _request(parcels: Sequence[_Parcel]) -> m.WriteTxnMarkersRequest:
+    request = m.WriteTxnMarkersRequest
+    return request(
+        markers=[
+            request.WritableTxnMarker(
+                producer_id=marker.producer_id,
+                producer_epoch=marker.epoch,
+                transaction_result=marker.commit,
+                coordinator_epoch=marker.coordinator_epoch,
+                transaction_version=marker.version,
+                topics=[
+                    request.WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
+                    for name, indexes in by_topic(cells).items()
+                ],
+            )
+            for _, marker, cells in parcels
+        ]
+    )
+
+
+def by_topic(cells: Sequence[TopicPartition]) -> dict[str, list[int]]:
+    """Partitions grouped by their topic, in the order in which they come."""
+    found: dict[str, list[int]] = {}
+    for name, index in cells:
+        found.setdefault(name, []).append(index)
+    return found
+
+
+def _errors(parcels: Sequence[_Parcel], answer: m.WriteTxnMarkersResponse) -> list[Errors]:
+    """For each parcel what was answered of its partitions. Two of one producer id are told apart by those."""
+    of_producer: dict[int, Errors] = {}
+    for result in answer.markers:
+        errors = of_producer.setdefault(result.producer_id, {})
+        for topic in result.topics:
+            for each in topic.partitions:
+                errors[topic.name, each.partition_index] = ErrorCode(each.error_code)
+    return [
+        {cell: error for cell, error in of_producer.get(marker.producer_id, {}).items() if cell in cells}
+        for _, marker, cells in parcels
+    ]

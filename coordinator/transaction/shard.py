@@ -1,0 +1,255 @@
+"""The transactional ids of one partition of `__transaction_state`.
+
+State changes by records alone. While the record of a change is not committed the change is *pending*: every
+request but the one that verifies partitions is told to come again (CONCURRENT_TRANSACTIONS), so the state
+that operations look at is always committed. What the log does not keep of a change (`last_epoch`) travels
+from the operation to the replay of its record beside it.
+
+A change to PREPARE_COMMIT or PREPARE_ABORT is a decision. Once it is committed, `Endings` is told, which
+writes the markers and comes back with `complete`; after a load the decisions that were found are told again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+from coordinator.journal import JournaledTable
+from coordinator.ports import Clock
+from coordinator.result import CoordinatorError, Result
+from coordinator.runtime import Context
+from coordinator.transaction import records, transitions
+from coordinator.transaction.state import (
+    PREPARED,
+    TopicPartition,
+    Transaction,
+    TxnState,
+)
+from coordinator.transaction.transitions import Known, Need
+from protocol.errors import ErrorCode
+
+R = TypeVar("R")
+
+_ONLY: Final = ""  # each row of the table has this cell
+
+_log = logging.getLogger(__name__)
+
+
+class Producer(NamedTuple):
+    """What a client goes on with."""
+
+    producer_id: int
+    epoch: int
+
+
+class Endings(Protocol):
+    """Who writes the markers of decided transactions."""
+
+    def decided(self, partition: int, transactional_id: str, txn: Transaction) -> None:
+        """The decision is committed on this partition of the topic."""
+
+
+@dataclass(slots=True)
+class ShardSettings:
+    """What all shards have in common. `value_version` and `endings` are asked each time."""
+
+    endings: Endings
+    value_version: Callable[[], int]
+    expiration_ms: int
+
+
+class TransactionShard:
+    """See the module."""
+
+    def __init__(self, context: Context, clock: Clock, settings: ShardSettings) -> None:
+        self._partition = context.partition
+        self._clock = clock
+        self._settings = settings
+        self._txns: JournaledTable[str, str, Transaction] = JournaledTable(context.journal)
+        self._coming: dict[str, Transaction] = {}  # of records that are being appended
+        self._unknown: set[tuple[int, int]] = set()
+
+    def __len__(self) -> int:
+        return len(self._txns)
+
+    # --- looking --------------------------------------------------------------------------------------------
+
+    def get(self, transactional_id: str) -> Transaction | None:
+        """What is committed of an id; None for one that is not known."""
+        return self._txns.committed(transactional_id, _ONLY)
+
+    def is_pending(self, transactional_id: str) -> bool:
+        """Whether a change of it is on its way."""
+        return self._txns.is_changing(transactional_id, _ONLY)
+
+    def all(self) -> Iterator[tuple[str, Transaction]]:
+        """Every id, as it is committed."""
+        for transactional_id in self._txns.committed_outer_keys():
+            txn = self.get(transactional_id)
+            if txn is not None:
+                yield transactional_id, txn
+
+    def verify(
+        self, transactional_id: str, known: Known, partitions: Collection[TopicPartition]
+    ) -> list[ErrorCode]:
+        """Which of the partitions are in the open transaction; a pending change does not matter.
+
+        Raises CoordinatorError (49) for an id that is not known.
+        """
+        txn = self._existing(transactional_id)
+        return [transitions.verify(txn, known, each) for each in partitions]
+
+    # --- requests -------------------------------------------------------------------------------------------
+
+    def init_producer(
+        self, transactional_id: str, known: Known | None, timeout_ms: int, fresh_id: int | None
+    ) -> Result[Producer | Need]:
+        """InitProducerId; `Need.ABORT` where a transaction is open."""
+        self._refuse_pending(transactional_id)
+        now_ms = self._clock.now_ms()
+        txn = self.get(transactional_id)
+        if txn is None:
+            if fresh_id is None:
+                return Result([], Need.ID)
+            known = None
+            txn = Transaction(fresh_id)
+        after = transitions.init_producer(txn, known, timeout_ms, fresh_id, now_ms)
+        if isinstance(after, Need):
+            return Result([], after)
+        if isinstance(after, ErrorCode):
+            raise CoordinatorError(after)
+        return self._change(transactional_id, after, Producer(after.producer_id, after.epoch))
+
+    def add_partitions(
+        self, transactional_id: str, known: Known, partitions: Collection[TopicPartition], version: int
+    ) -> Result[None]:
+        """AddPartitionsToTxn, AddOffsetsToTxn."""
+        txn = self._existing(transactional_id)
+        self._refuse_pending(transactional_id)
+        after = transitions.add_partitions(txn, known, partitions, version, self._clock.now_ms())
+        if isinstance(after, ErrorCode):
+            raise CoordinatorError(after)
+        if after is txn:
+            return Result([], None)
+        return self._change(transactional_id, after, None)
+
+    def end(
+        self, transactional_id: str, known: Known, commit: bool, version: int, fresh_id: int | None
+    ) -> Result[Producer | Need]:
+        """EndTxn: the decision. The response names the producer of the next transaction."""
+        txn = self._existing(transactional_id)
+        self._refuse_pending(transactional_id)
+        now_ms = self._clock.now_ms()
+        if version >= transitions.OWN_EPOCHS:
+            after = transitions.end_with_epoch(txn, known, commit, version, fresh_id, now_ms)
+        else:
+            after = transitions.end_plain(txn, known, commit, now_ms)
+        if isinstance(after, Need):
+            return Result([], after)
+        if isinstance(after, ErrorCode):
+            raise CoordinatorError(after)
+        if after is txn:
+            return Result([], Producer(txn.producer_id, txn.epoch))
+        rotates = after.next_id >= 0
+        following = Producer(after.next_id, 0) if rotates else Producer(after.producer_id, after.epoch)
+        return self._change(transactional_id, after, following)
+
+    def fence(self, transactional_id: str) -> Result[bool]:
+        """Abort an open transaction for its producer's sake or against it; whether there was one."""
+        txn = self.get(transactional_id)
+        if txn is None or txn.state is not TxnState.ONGOING or self.is_pending(transactional_id):
+            return Result([], False)
+        after = transitions.fenced(txn, now_ms=self._clock.now_ms())
+        return self._change(transactional_id, after, True)
+
+    def complete(self, transactional_id: str, decided: Transaction) -> Result[bool]:
+        """The markers of a decision are written; False where it is not the one that stands any more."""
+        txn = self.get(transactional_id)
+        if txn != decided or txn.state not in PREPARED or self.is_pending(transactional_id):
+            return Result([], False)
+        return self._change(transactional_id, transitions.completed(txn, self._clock.now_ms()), True)
+
+    # --- by the clock ---------------------------------------------------------------------------------------
+
+    def timed_out(self) -> list[str]:
+        """Ids whose transaction has been open for too long, and waits for nothing."""
+        now_ms = self._clock.now_ms()
+        return [
+            transactional_id
+            for transactional_id, txn in self.all()
+            if transitions.is_timed_out(txn, now_ms) and not self.is_pending(transactional_id)
+        ]
+
+    def expired(self) -> list[str]:
+        """Ids that were at rest for so long that they are forgotten."""
+        now_ms, expiration_ms = self._clock.now_ms(), self._settings.expiration_ms
+        return [
+            transactional_id
+            for transactional_id, txn in self.all()
+            if transitions.is_expired(txn, now_ms, expiration_ms) and not self.is_pending(transactional_id)
+        ]
+
+    def forget(self, transactional_ids: Collection[str]) -> Result[None]:
+        """End those of the ids that are still over."""
+        over = set(self.expired()).intersection(transactional_ids)
+        return Result([records.tombstone(each) for each in transactional_ids if each in over], None)
+
+    # --- records --------------------------------------------------------------------------------------------
+
+    def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
+        """Apply a record. Raises MalformedMessage."""
+        kind = records.leading(key)
+        if kind != records.KEY_TYPE:
+            self._pass_over(kind, -1)
+            return
+        transactional_id = records.read_key(key)
+        if value is None:
+            self._txns.remove(transactional_id, _ONLY)
+            return
+        txn = self._coming.pop(transactional_id, None) or records.read_value(value)
+        if txn is None:
+            self._pass_over(kind, records.leading(value))
+            return
+        self._txns.put(transactional_id, _ONLY, txn)
+
+    def replay_end_marker(self, producer_id: int, commit: bool) -> None:
+        """Nothing here is written in transactions."""
+
+    def on_loaded(self, now_ms: int) -> None:
+        """What was decided has to be carried out."""
+        for transactional_id, txn in list(self.all()):
+            if txn.state in PREPARED:
+                self._settings.endings.decided(self._partition, transactional_id, txn)
+
+    def on_unloaded(self) -> None:
+        """Forget everything."""
+        self._txns.clear()
+        self._coming.clear()
+
+    def _change(self, transactional_id: str, after: Transaction, response: R) -> Result[R]:
+        def undo() -> None:
+            self._coming.pop(transactional_id, None)
+
+        self._coming[transactional_id] = after
+        record = records.state_record(transactional_id, after, self._settings.value_version())
+        return Result([record], response, undo=undo)
+
+    def _existing(self, transactional_id: str) -> Transaction:
+        txn = self.get(transactional_id)
+        if txn is None:
+            raise CoordinatorError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return txn
+
+    def _refuse_pending(self, transactional_id: str) -> None:
+        if self.is_pending(transactional_id):
+            raise CoordinatorError(ErrorCode.CONCURRENT_TRANSACTIONS)
+
+    def _pass_over(self, kind: int, version: int) -> None:
+        if (kind, version) not in self._unknown:
+            self._unknown.add((kind, version))
+            _log.warning(
+                "Records of __transaction_state of type %d with value version %d are not known to this "
+                "broker; they have no effect", kind, version,
+            )  # fmt: skip

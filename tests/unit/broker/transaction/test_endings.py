@@ -1,0 +1,234 @@
+"""Decisions carried out: where markers go, what is sent again, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from broker.transaction.endings import RETRY_MS, Endings, by_topic
+from broker.transaction.markers import Marker
+from coordinator.result import CoordinatorError
+from coordinator.transaction.state import Transaction, TxnState
+from protocol import messages as m
+from protocol.errors import ErrorCode as E
+from tests.unit.broker.transaction.stage import HERE, NOBODY, THERE, Others, Tasks, Timer, image_of
+
+Cell = tuple[str, int]
+EPOCH = 9
+
+
+class Stage:
+    """An `Endings` whose local markers are answered by the test."""
+
+    def __init__(self, *, alone: bool = False, **leaders: list[int]) -> None:
+        self.holder = SimpleNamespace(current=image_of(**leaders))
+        self.timer, self.tasks, self.others = Timer(), Tasks(), Others()
+        self.local: list[tuple[Marker, list[Cell], Callable[[dict[Cell, E]], None]]] = []
+        self.completed: list[tuple[int, str, Transaction]] = []
+        self.complete_errors: list[E] = []
+        self.coordinates = True
+        self.endings = Endings(
+            HERE,
+            self.holder,  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
+            lambda: self,  # type: ignore[arg-type, return-value]
+            self.timer,
+            self.tasks,  # type: ignore[arg-type]
+            None if alone else self.others,
+        )
+        self.runtime = self
+
+    def write(self, marker: Marker, cells: Sequence[Cell], done: Callable[[dict[Cell, E]], None]) -> None:
+        self.local.append((marker, list(cells), done))
+
+    def epoch(self, partition: int) -> int:
+        if not self.coordinates:
+            raise CoordinatorError(E.NOT_COORDINATOR)
+        return EPOCH
+
+    def complete(self, partition: int, name: str, txn: Transaction, done: Callable[[E, Any], None]) -> None:
+        self.completed.append((partition, name, txn))
+        done(self.complete_errors.pop(0) if self.complete_errors else E.NONE, True)
+
+    def decide(self, *cells: Cell, commit: bool = True) -> Transaction:
+        state = TxnState.PREPARE_COMMIT if commit else TxnState.PREPARE_ABORT
+        txn = Transaction(5, 3, 100, state, frozenset(cells), version=2)
+        self.endings.decided(4, "t", txn)
+        return txn
+
+    def answer(self, *errors: E) -> None:
+        """The oldest local write is over."""
+        _, cells, done = self.local.pop(0)
+        done(dict(zip(cells, errors, strict=True)))
+
+
+def answering(*errors: E) -> Callable[[m.WriteTxnMarkersRequest], m.WriteTxnMarkersResponse]:
+    """Another broker's answer: these errors for the partitions of each marker."""
+    response = m.WriteTxnMarkersResponse
+
+    def answer(request: m.WriteTxnMarkersRequest) -> m.WriteTxnMarkersResponse:
+        return response(
+            markers=[
+                response.WritableTxnMarkerResult(
+                    producer_id=marker.producer_id,
+                    topics=[
+                        response.WritableTxnMarkerTopicResult(
+                            name=topic.name,
+                            partitions=[
+                                response.WritableTxnMarkerPartitionResult(
+                                    partition_index=index, error_code=error
+                                )
+                                for index, error in zip(topic.partition_indexes, errors, strict=True)
+                            ],
+                        )
+                        for topic in marker.topics
+                    ],
+                )
+                for marker in request.markers
+            ]
+        )
+
+    return answer
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_partitions_of_this_broker_are_written_to_and_then_it_is_complete(commit: bool) -> None:
+    stage = Stage(a=[HERE, HERE])
+    txn = stage.decide(("a", 1), ("a", 0), commit=commit)
+    [(marker, cells, _)] = stage.local
+    assert marker == Marker(5, 3, EPOCH, commit, 2)
+    assert cells == [("a", 0), ("a", 1)]
+    assert stage.completed == []
+    stage.answer(E.NONE, E.NONE)
+    assert stage.completed == [(4, "t", txn)]
+
+
+def test_a_transaction_without_partitions_is_complete_at_once() -> None:
+    stage = Stage()
+    stage.decide()
+    assert len(stage.completed) == 1
+
+
+def test_other_brokers_get_one_request_with_all_that_waits() -> None:
+    stage = Stage(a=[THERE, HERE], b=[THERE])
+    stage.others.answer = answering(E.NONE)
+    stage.decide(("a", 0), ("a", 1), ("b", 0))
+    stage.decide(("b", 0), commit=False)
+    stage.tasks.run()
+    [(broker_id, request)] = stage.others.asked
+    assert broker_id == THERE
+    assert [
+        (k.producer_id, k.producer_epoch, k.transaction_result, k.coordinator_epoch, k.transaction_version)
+        for k in request.markers
+    ] == [(5, 3, True, EPOCH, 2), (5, 3, False, EPOCH, 2)]
+    assert [[(t.name, t.partition_indexes) for t in k.topics] for k in request.markers] == [
+        [("a", [0]), ("b", [0])],
+        [("b", [0])],
+    ]
+    assert [txn.state for _, _, txn in stage.completed] == [TxnState.PREPARE_ABORT]  # one waits for its own
+    stage.answer(E.NONE)
+    assert len(stage.completed) == 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        E.UNKNOWN_TOPIC_OR_PARTITION,
+        E.NOT_LEADER_OR_FOLLOWER,
+        E.NOT_ENOUGH_REPLICAS,
+        E.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        E.REQUEST_TIMED_OUT,
+        E.KAFKA_STORAGE_ERROR,
+    ],
+)
+def test_what_may_be_better_later_is_sent_again(error: E) -> None:
+    stage = Stage(a=[HERE, HERE])
+    stage.decide(("a", 0), ("a", 1))
+    stage.answer(E.NONE, error)
+    assert (stage.local, stage.completed) == ([], [])
+    assert [delay_ms for delay_ms, _ in stage.timer.waiting] == [RETRY_MS]
+    stage.timer.ring()
+    assert stage.local[0][1] == [("a", 1)]
+    stage.answer(E.NONE)
+    assert len(stage.completed) == 1
+
+
+def test_it_is_sent_to_who_leads_then() -> None:
+    stage = Stage(a=[NOBODY])
+    stage.decide(("a", 0))
+    stage.timer.ring()
+    assert (stage.local, stage.others.asked) == ([], [])
+    stage.holder.current = image_of(a=[THERE])
+    stage.timer.ring()
+    stage.tasks.run()  # the connection is lost
+    assert len(stage.others.asked) == 1
+    stage.holder.current = image_of(a=[HERE])
+    stage.timer.ring()
+    stage.answer(E.NONE)
+    assert len(stage.completed) == 1
+
+
+def test_a_partition_that_is_gone_needs_no_marker() -> None:
+    stage = Stage(a=[HERE])
+    stage.decide(("a", 0), ("gone", 0), ("a", 7))
+    stage.answer(E.NOT_LEADER_OR_FOLLOWER)
+    stage.holder.current = image_of()
+    stage.timer.ring()
+    assert len(stage.completed) == 1
+
+
+@pytest.mark.parametrize("error", [E.INVALID_PRODUCER_EPOCH, E.TRANSACTION_COORDINATOR_FENCED])
+def test_it_ends_where_somebody_else_owns_the_transaction(error: E) -> None:
+    stage = Stage(a=[HERE, THERE])
+    stage.others.answer = answering(E.NOT_LEADER_OR_FOLLOWER)
+    stage.decide(("a", 0), ("a", 1))
+    stage.answer(error)
+    stage.tasks.run()
+    assert (stage.timer.waiting, stage.completed) == ([], [])
+
+
+def test_logs_of_old_formats_count_as_done() -> None:
+    stage = Stage(a=[HERE])
+    stage.decide(("a", 0))
+    stage.answer(E.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    assert len(stage.completed) == 1
+
+
+def test_who_coordinates_no_more_lets_it_be() -> None:
+    stage = Stage(a=[HERE])
+    stage.decide(("a", 0))
+    stage.answer(E.NOT_LEADER_OR_FOLLOWER)
+    stage.coordinates = False
+    stage.timer.ring()
+    assert (stage.local, stage.timer.waiting, stage.completed) == ([], [], [])
+
+
+def test_the_record_of_completion_is_tried_again_and_again() -> None:
+    stage = Stage(a=[HERE])
+    stage.complete_errors = [E.COORDINATOR_NOT_AVAILABLE, E.COORDINATOR_NOT_AVAILABLE]
+    stage.decide(("a", 0))
+    stage.answer(E.NONE)
+    stage.timer.ring()
+    stage.timer.ring()
+    assert (len(stage.completed), stage.timer.waiting) == (3, [])
+
+
+def test_it_is_over_where_completion_finds_no_coordinator() -> None:
+    stage = Stage(a=[HERE])
+    stage.complete_errors = [E.NOT_COORDINATOR]
+    stage.decide(("a", 0))
+    stage.answer(E.NONE)
+    assert stage.timer.waiting == []
+
+
+def test_a_broker_alone_waits_for_its_image() -> None:
+    stage = Stage(alone=True, a=[THERE])
+    stage.decide(("a", 0))
+    assert len(stage.timer.waiting) == 1
+
+
+def test_partitions_by_topic() -> None:
+    assert by_topic([("b", 1), ("a", 0), ("b", 0)]) == {"b": [1, 0], "a": [0]}

@@ -1,0 +1,107 @@
+"""The transaction coordinator as handlers see it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from coordinator.result import CoordinatorError
+from coordinator.transaction.state import TxnState
+from coordinator.transaction.transitions import Known, Need
+from protocol.errors import ErrorCode as E
+from tests.unit.coordinator.transaction.coordinator import ID, TIMEOUT_MS, Coordinator
+
+CELL = ("a", 0)
+
+
+def test_a_new_id_needs_a_producer_id_first() -> None:
+    coordinator = Coordinator()
+    assert coordinator.ask("init_producer", ID, None, TIMEOUT_MS, None) == (E.NONE, Need.ID)
+    assert coordinator.ask("init_producer", ID, None, TIMEOUT_MS, 5) == (E.NONE, (5, 0))
+    assert coordinator.ask("init_producer", ID, None, TIMEOUT_MS, None) == (E.NONE, (5, 1))
+
+
+def test_a_producer_that_comes_back_has_its_open_transaction_aborted() -> None:
+    """The epoch is two higher then: one for the fence, one for the new instance."""
+    coordinator = Coordinator()
+    known = coordinator.begun(CELL)
+    assert coordinator.init()[0] is E.CONCURRENT_TRANSACTIONS
+    [(_, _, decided)] = coordinator.told
+    assert (decided.state, decided.epoch) == (TxnState.PREPARE_ABORT, known.epoch + 1)
+    assert coordinator.init()[0] is E.CONCURRENT_TRANSACTIONS  # until it is complete
+    assert len(coordinator.told) == 1
+    coordinator.complete()
+    assert coordinator.init() == (E.NONE, (known.producer_id, known.epoch + 2))
+
+
+def test_the_answer_of_a_decision_names_the_next_producer() -> None:
+    coordinator = Coordinator()
+    known = coordinator.begun(CELL, version=2)
+    assert coordinator.end(known, True, 2) == (E.NONE, (known.producer_id, known.epoch + 1))
+    coordinator.complete()
+    assert coordinator.end(known, True, 2) == (E.NONE, (known.producer_id, known.epoch + 1))  # repeated
+    assert len(coordinator.told) == 1
+
+
+def test_a_decision_is_carried_out_even_if_its_log_took_long() -> None:
+    coordinator = Coordinator()
+    known = coordinator.begun(CELL)
+    coordinator.hold = True
+    answers: list[E] = []
+    coordinator.manager.end(ID, known, True, 0, None, lambda error, _: answers.append(error))
+    coordinator.time.advance(60_000)
+    assert answers == []
+    coordinator.hold = False
+    coordinator.commit()
+    assert (answers, len(coordinator.told)) == ([E.NONE], 1)
+
+
+def test_who_is_no_coordinator_says_so() -> None:
+    coordinator = Coordinator()
+    known = coordinator.begun(CELL)
+    coordinator.runtime.unload(0)
+    assert coordinator.end(known, True)[0] is E.NOT_COORDINATOR
+    with pytest.raises(CoordinatorError) as refused:
+        coordinator.manager.verify(ID, known, [CELL])
+    assert refused.value.error is E.NOT_COORDINATOR
+    coordinator.manager.abort_timed_out(0)  # finds nothing
+    coordinator.manager.forget_expired(0)
+
+
+def test_an_empty_id_is_none() -> None:
+    coordinator = Coordinator()
+    assert coordinator.ask("add_partitions", "", Known(1, 1), [CELL], 0)[0] is E.INVALID_REQUEST
+    assert coordinator.end(Known(1, 1), True)[0] is E.INVALID_PRODUCER_ID_MAPPING
+    for look in (
+        coordinator.manager.describe,
+        lambda name: coordinator.manager.verify(name, Known(1, 1), []),
+    ):
+        with pytest.raises(CoordinatorError) as refused:
+            look("")
+        assert refused.value.error is E.INVALID_REQUEST
+
+
+def test_describe_and_list() -> None:
+    coordinator = Coordinator()
+    coordinator.begun(CELL)
+    assert coordinator.manager.describe(ID) == coordinator.txn
+    with pytest.raises(CoordinatorError) as refused:
+        coordinator.manager.describe("other")
+    assert refused.value.error is E.TRANSACTIONAL_ID_NOT_FOUND
+    coordinator.init(name="other")
+    assert [name for name, _ in coordinator.manager.all()] == [ID, "other"]
+
+
+def test_work_by_the_clock_that_fails_is_told_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    coordinator = Coordinator()
+    coordinator.begun(CELL)
+    coordinator.time.advance(TIMEOUT_MS + 1)
+    coordinator.topic.refuse = E.NOT_ENOUGH_REPLICAS
+    with caplog.at_level(logging.WARNING, "coordinator.transaction.manager"):
+        coordinator.manager.abort_timed_out(0)
+    assert len(caplog.records) == 1
+    coordinator.topic.refuse = None
+    coordinator.manager.abort_timed_out(0)
+    coordinator.commit()
+    assert coordinator.txn.state is TxnState.PREPARE_ABORT
