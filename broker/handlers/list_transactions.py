@@ -7,7 +7,7 @@ transaction has lasted at least, v2+ a pattern (RE2) for the whole transactional
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from broker.context import BrokerContext
 from broker.handlers.paced import paced
@@ -15,11 +15,13 @@ from broker.handlers.request import Request
 from coordinator.group.consumer.errors import Refused
 from coordinator.group.consumer.regexes import compile_regex
 from coordinator.result import CoordinatorError
+from coordinator.transaction.shard import TransactionShard
 from coordinator.transaction.state import Transaction, TxnState
 from protocol import messages as m
 from protocol.errors import ErrorCode
 
 _State = m.ListTransactionsResponse.TransactionState
+SHARDS_AT_ONCE: Final = 4  # of 100,000 ids one of fifty has 2,000, about 4 ms
 _BY_TITLE = {state.title: state for state in TxnState}
 
 
@@ -30,7 +32,7 @@ def handle(ctx: BrokerContext, request: Request[m.ListTransactionsRequest]) -> A
     if matches is None:
         return m.ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     try:
-        known = ctx.transactions.coordinator.manager().all()
+        shards = ctx.transactions.coordinator.manager().shards()
     except CoordinatorError as refused:
         return m.ListTransactionsResponse(error_code=refused.error)
     response = m.ListTransactionsResponse(
@@ -48,18 +50,18 @@ def handle(ctx: BrokerContext, request: Request[m.ListTransactionsRequest]) -> A
             and matches(transactional_id)
         )
 
-    def look(pair: tuple[str, Transaction]) -> None:
-        transactional_id, txn = pair
-        if passes(transactional_id, txn):
-            response.transaction_states.append(
-                _State(
-                    transactional_id=transactional_id,
-                    producer_id=txn.producer_id,
-                    transaction_state=txn.state.title,
-                )
+    def look(shard: TransactionShard) -> None:
+        response.transaction_states += [
+            _State(
+                transactional_id=transactional_id,
+                producer_id=txn.producer_id,
+                transaction_state=txn.state.title,
             )
+            for transactional_id, txn in shard.all()
+            if passes(transactional_id, txn)
+        ]
 
-    return paced(ctx.pieces, known, look, lambda: response)
+    return paced(ctx.pieces, shards, look, lambda: response, SHARDS_AT_ONCE)
 
 
 def _pattern(pattern: str | None) -> Callable[[str], bool] | None:

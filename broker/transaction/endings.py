@@ -44,12 +44,11 @@ Errors = dict[TopicPartition, ErrorCode]
 class _Ending:
     """One decision, and the partitions that have no marker yet."""
 
-    __slots__ = ("given_up", "left", "partition", "transactional_id", "txn")
+    __slots__ = ("left", "partition", "transactional_id", "txn")
 
     def __init__(self, partition: int, transactional_id: str, txn: Transaction) -> None:
         self.partition, self.transactional_id, self.txn = partition, transactional_id, txn
         self.left = dict.fromkeys(sorted(txn.partitions))
-        self.given_up = False
 
     def marker(self, coordinator_epoch: int) -> Marker:
         txn = self.txn
@@ -76,18 +75,22 @@ class Endings:
         self._node_id, self._holder, self._writer = node_id, holder, writer
         self._manager, self._timer, self._tasks, self._channels = manager, timer, tasks, channels
         self._parcels: dict[int, list[_Parcel]] = {}  # by broker; an entry while its courier runs
+        self._at_work: dict[str, _Ending] = {}
 
     def decided(self, partition: int, transactional_id: str, txn: Transaction) -> None:
         """Carry out a decision that is committed."""
-        ending = _Ending(partition, transactional_id, txn)
+        ending = self._at_work[transactional_id] = _Ending(partition, transactional_id, txn)
         self._send(ending, list(ending.left))
 
     def _send(self, ending: _Ending, partitions: Sequence[TopicPartition]) -> None:
         """Send markers to who leads now; a partition that is no more needs none."""
+        if not self._is_at_work(ending):
+            return
         try:
             marker = ending.marker(self._manager().runtime.epoch(ending.partition))
         except CoordinatorError:
-            return  # whoever coordinates it now finds the decision in the log
+            self._let_go(ending)  # whoever coordinates it now finds the decision in the log
+            return
         topics = self._holder.current.topics
         by_leader: dict[int, list[TopicPartition]] = {}
         for name, index in partitions:
@@ -108,14 +111,14 @@ class Endings:
                 self._mail(leader, (ending, marker, cells))
 
     def _answered(self, ending: _Ending, errors: Errors) -> None:
-        if ending.given_up:
+        if not self._is_at_work(ending):
             return
         again: list[TopicPartition] = []
         for cell, error in errors.items():
             if error in _DONE:
                 ending.left.pop(cell, None)
             elif error in _OURS_NO_MORE:
-                ending.given_up = True
+                self._let_go(ending)
                 _log.info(
                     "Transaction %s was ended by somebody else: %s-%d says %s",
                     ending.transactional_id, *cell, error.message,
@@ -132,16 +135,29 @@ class Endings:
         self._timer.add(RETRY_MS, lambda: self._send(ending, partitions))
 
     def _complete(self, ending: _Ending) -> None:
+        if not self._is_at_work(ending):
+            return
+
         def decided(error: ErrorCode, _: bool | None) -> None:
             if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 self._timer.add(RETRY_MS, lambda: self._complete(ending))
-            elif error not in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR):
+                return
+            self._let_go(ending)
+            if error not in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR):
                 _log.error(
                     "Transaction %s has its markers but is not written as complete: %s",
                     ending.transactional_id, error.message,
                 )  # fmt: skip
 
         self._manager().complete(ending.partition, ending.transactional_id, ending.txn, decided)
+
+    def _is_at_work(self, ending: _Ending) -> bool:
+        """False where it has ended, or a load has found the decision again and begun anew."""
+        return self._at_work.get(ending.transactional_id) is ending
+
+    def _let_go(self, ending: _Ending) -> None:
+        if self._is_at_work(ending):
+            del self._at_work[ending.transactional_id]
 
     # --- other brokers --------------------------------------------------------------------------------------
 

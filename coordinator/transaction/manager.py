@@ -130,9 +130,11 @@ class TransactionManager:
             raise CoordinatorError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
         return txn
 
-    def all(self) -> list[tuple[str, Transaction]]:
-        """Every transactional id that this broker looks after. Raises CoordinatorError."""
-        return [pair for pairs in self.runtime.read_all(lambda shard: list(shard.all())) for pair in pairs]
+    def shards(self) -> list[TransactionShard]:
+        """All that this broker looks after, to be gone through one after the other: there may be very many
+        ids. Raises CoordinatorError.
+        """
+        return self.runtime.read_all(lambda shard: shard)
 
     # --- by the clock ---------------------------------------------------------------------------------------
 

@@ -53,10 +53,10 @@ class Stage:
         self.completed.append((partition, name, txn))
         done(self.complete_errors.pop(0) if self.complete_errors else E.NONE, True)
 
-    def decide(self, *cells: Cell, commit: bool = True) -> Transaction:
+    def decide(self, *cells: Cell, commit: bool = True, name: str = "t") -> Transaction:
         state = TxnState.PREPARE_COMMIT if commit else TxnState.PREPARE_ABORT
         txn = Transaction(5, 3, 100, state, frozenset(cells), version=2)
-        self.endings.decided(4, "t", txn)
+        self.endings.decided(4, name, txn)
         return txn
 
     def answer(self, *errors: E) -> None:
@@ -116,7 +116,7 @@ def test_other_brokers_get_one_request_with_all_that_waits() -> None:
     stage = Stage(a=[THERE, HERE], b=[THERE])
     stage.others.answer = answering(E.NONE)
     stage.decide(("a", 0), ("a", 1), ("b", 0))
-    stage.decide(("b", 0), commit=False)
+    stage.decide(("b", 0), commit=False, name="u")
     stage.tasks.run()
     [(broker_id, request)] = stage.others.asked
     assert broker_id == THERE
@@ -222,6 +222,17 @@ def test_it_is_over_where_completion_finds_no_coordinator() -> None:
     stage.decide(("a", 0))
     stage.answer(E.NONE)
     assert stage.timer.waiting == []
+
+
+def test_a_decision_that_is_found_again_is_carried_out_once() -> None:
+    """The partition of the topic was lost and won back meanwhile."""
+    stage = Stage(a=[HERE])
+    stage.decide(("a", 0))
+    stage.decide(("a", 0))
+    stage.answer(E.NOT_LEADER_OR_FOLLOWER)  # of the first, which is nobody's any more
+    assert stage.timer.waiting == []
+    stage.answer(E.NONE)
+    assert len(stage.completed) == 1
 
 
 def test_a_broker_alone_waits_for_its_image() -> None:

@@ -90,7 +90,8 @@ def test_describe_and_list() -> None:
         coordinator.manager.describe("other")
     assert refused.value.error is E.TRANSACTIONAL_ID_NOT_FOUND
     coordinator.init(name="other")
-    assert [name for name, _ in coordinator.manager.all()] == [ID, "other"]
+    [shard] = coordinator.manager.shards()
+    assert [name for name, _ in shard.all()] == [ID, "other"]
 
 
 def test_work_by_the_clock_that_fails_is_told_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
