@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from replication.metadata.features import SUPPORTED
 from tests.cluster.group_reader import GroupReader
 from tests.cluster.load import Load, await_more, check
 from tests.cluster.replicas import check_identical
@@ -136,10 +137,10 @@ def coordinator(cluster: MixedCluster) -> int:
 
 
 def await_newer_groups(cluster: MixedCluster, broker_id: int, *, on: bool) -> None:
-    """Groups of KIP-848 and share groups are served if Kafka's 3.9, which has none, is not there."""
+    """What Kafka's 3.9 does not have is served when none is there: newer groups, newer transactions."""
     with WireClient(cluster.brokers[broker_id].bootstrap_servers) as client:
         hello = m.ApiVersionsRequest(client_software_name="t", client_software_version="1")
-        wanted = {"group.version", "share.version"} if on else set()
+        wanted = set(SUPPORTED) if on else set()
         wait_until(
             lambda: {each.name for each in client.send(hello, 3).finalized_features} == wanted,
             f"newer groups to be {'on' if on else 'off'}",
