@@ -7,19 +7,16 @@ of the next transaction.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from broker.context import BrokerContext
 from broker.handlers.add_partitions_to_txn import told
-from broker.handlers.later import Later
+from broker.handlers.init_producer_id import Done, with_fresh_id
 from broker.handlers.request import Request
-from coordinator.transaction.transitions import OWN_EPOCHS, Known, Need
+from coordinator.transaction.transitions import OWN_EPOCHS, Known
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.controller.outcomes import NoBlock
-
-if TYPE_CHECKING:
-    from coordinator.transaction.shard import Producer
 
 OWN_EPOCHS_FROM: Final = 5
 
@@ -29,23 +26,16 @@ async def handle(ctx: BrokerContext, request: Request[m.EndTxnRequest]) -> m.End
     body, version = request.body, request.version
     known = Known(body.producer_id, body.producer_epoch)
     own_epochs = OWN_EPOCHS if version >= OWN_EPOCHS_FROM else 0
-    fresh_id: int | None = None
-    while True:
-        later = Later()
 
-        def done(error: ErrorCode, answer: Producer | Need | None, later: Later = later) -> None:
-            later.give((error, answer))
-
+    def ask(fresh_id: int | None, done: Done) -> None:
         ctx.transactions.coordinator.manager().end(
             body.transactional_id, known, body.committed, own_epochs, fresh_id, done
         )
-        error, answer = await later.response()
-        if answer is Need.ID:
-            try:
-                fresh_id = await ctx.producer_ids.next_id()
-            except NoBlock:
-                return m.EndTxnResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        elif error != ErrorCode.NONE or not own_epochs:
-            return m.EndTxnResponse(error_code=told(error, version))
-        else:
-            return m.EndTxnResponse(producer_id=answer.producer_id, producer_epoch=answer.epoch)
+
+    try:
+        error, producer = await with_fresh_id(ctx, ask)
+    except NoBlock:
+        return m.EndTxnResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    if producer is None or not own_epochs:
+        return m.EndTxnResponse(error_code=told(error, version))
+    return m.EndTxnResponse(producer_id=producer.producer_id, producer_epoch=producer.epoch)

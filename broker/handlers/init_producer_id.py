@@ -9,7 +9,8 @@ time-out outside 1 to transaction.max.timeout.ms.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from broker.context import BrokerContext
 from broker.handlers.later import Later
@@ -21,6 +22,8 @@ from replication.controller.outcomes import NoBlock
 if TYPE_CHECKING:
     from coordinator.transaction.shard import Producer
     from coordinator.transaction.transitions import Need
+
+Done: TypeAlias = "Callable[[ErrorCode, Producer | Need | None], None]"
 
 MIN_VERSION: Final = 0
 MAX_VERSION: Final = 5
@@ -44,27 +47,36 @@ async def handle(ctx: BrokerContext, request: Request[m.InitProducerIdRequest]) 
 
 
 async def _init(ctx: BrokerContext, request: Request[m.InitProducerIdRequest]) -> m.InitProducerIdResponse:
-    from coordinator.transaction.transitions import Known, Need
+    from coordinator.transaction.transitions import Known
 
     body = request.body
     known = None if body.producer_id == _NONE else Known(body.producer_id, body.producer_epoch)
-    fresh_id: int | None = None
-    while True:
-        later = Later()
 
-        def done(error: ErrorCode, answer: Producer | Need | None, later: Later = later) -> None:
-            later.give((error, answer))
-
+    def ask(fresh_id: int | None, done: Done) -> None:
         ctx.transactions.coordinator.manager().init_producer(
             body.transactional_id or "", known, body.transaction_timeout_ms, fresh_id, done
         )
+
+    error, producer = await with_fresh_id(ctx, ask)
+    if producer is None:
+        return _refused(error, request.version)
+    return m.InitProducerIdResponse(producer_id=producer.producer_id, producer_epoch=producer.epoch)
+
+
+async def with_fresh_id(
+    ctx: BrokerContext, ask: Callable[[int | None, Done], None]
+) -> tuple[ErrorCode, Producer | None]:
+    """What the coordinator answers, with a fresh producer id where it needs one. Raises NoBlock."""
+    from coordinator.transaction.transitions import Need
+
+    fresh_id: int | None = None
+    while True:
+        later = Later()
+        ask(fresh_id, lambda error, answer, later=later: later.give((error, answer)))  # type: ignore[misc]
         error, answer = await later.response()
-        if answer is Need.ID:
-            fresh_id = await ctx.producer_ids.next_id()
-        elif error != ErrorCode.NONE:
-            return _refused(error, request.version)
-        else:
-            return m.InitProducerIdResponse(producer_id=answer.producer_id, producer_epoch=answer.epoch)
+        if answer is not Need.ID:
+            return error, answer
+        fresh_id = await ctx.producer_ids.next_id()
 
 
 def _refused(error: ErrorCode, version: int) -> m.InitProducerIdResponse:

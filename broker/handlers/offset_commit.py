@@ -62,7 +62,7 @@ def _look_up(
         if left <= 0:
             yield
             left = AT_ONCE
-        name, partition_count, missing = _topic(ctx, asked, version)
+        name, partition_count, missing = topic_of(ctx, asked, by_id=version >= IDS_FROM)
         answers: list[_Partition] = []
         for each in asked.partitions:
             left -= 1
@@ -132,11 +132,15 @@ def _remember(
             connection.remember(shape)
 
 
-def _topic(
-    ctx: BrokerContext, asked: m.OffsetCommitRequest.OffsetCommitRequestTopic, version: int
+def topic_of(
+    ctx: BrokerContext,
+    asked: m.OffsetCommitRequest.OffsetCommitRequestTopic
+    | m.TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic,
+    *,
+    by_id: bool,
 ) -> tuple[str, int, ErrorCode]:
     """Name, number of partitions, and what one that is not there is answered."""
-    if version < IDS_FROM:
+    if not by_id:
         topic = ctx.image.topics.get(asked.name)
         return asked.name, len(topic.partitions) if topic else 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     topic = ctx.image.topics_by_id.get(asked.topic_id) if asked.topic_id != ZERO_UUID else None

@@ -14,6 +14,7 @@ from typing import Any, Final
 from broker.context import BrokerContext
 from broker.groups import TOPIC as OFFSETS
 from broker.handlers.later import Later
+from broker.handlers.offset_commit import topic_of
 from broker.handlers.produce_transactions import told
 from broker.handlers.request import Request
 from broker.transaction.verifier import Question
@@ -24,7 +25,6 @@ from coordinator.transaction.transitions import Known
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from protocol.records.batch import NO_SEQUENCE
-from protocol.uuids import ZERO_UUID
 from runtime.pieces import AT_ONCE, Steps, at_once
 from storage.transactions import start_verification
 
@@ -61,7 +61,7 @@ def _look_up(ctx: BrokerContext, request: Request[_Request]) -> Steps[_Found]:
     open_answers: list[_Partition] = []
     left = AT_ONCE
     for asked in request.body.topics:
-        name, partition_count, missing = _topic(ctx, asked, request.version)
+        name, partition_count, missing = topic_of(ctx, asked, by_id=request.version >= IDS_FROM)
         answers: list[_Partition] = []
         for each in asked.partitions:
             left -= 1
@@ -85,19 +85,6 @@ def _look_up(ctx: BrokerContext, request: Request[_Request]) -> Steps[_Found]:
             answers.append(answer)
         response.topics.append(_Topic(name=asked.name, topic_id=asked.topic_id, partitions=answers))
     return response, commits, open_answers
-
-
-def _topic(
-    ctx: BrokerContext, asked: _Request.TxnOffsetCommitRequestTopic, version: int
-) -> tuple[str, int, ErrorCode]:
-    """Name, number of partitions, and what one that is not there is answered."""
-    if version < IDS_FROM:
-        topic = ctx.image.topics.get(asked.name)
-        return asked.name, len(topic.partitions) if topic else 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    topic = ctx.image.topics_by_id.get(asked.topic_id) if asked.topic_id != ZERO_UUID else None
-    if topic is None:
-        return "", 0, ErrorCode.UNKNOWN_TOPIC_ID
-    return topic.name, len(topic.partitions), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _commit(

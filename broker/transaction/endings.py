@@ -182,10 +182,11 @@ class Endings:
                     for ending, _, cells in parcels:
                         self._again(ending, cells)
                     continue
-                for (ending, marker, cells), errors in zip(parcels, _errors(parcels, answer), strict=True):
-                    assert marker.producer_id == ending.txn.producer_id
-                    lost = [cell for cell in cells if cell not in errors]
-                    self._answered(ending, errors | dict.fromkeys(lost, ErrorCode.UNKNOWN_SERVER_ERROR))
+                errors = _errors(answer)
+                for ending, marker, cells in parcels:
+                    told = errors.get(marker.producer_id, {})
+                    found = {cell: told.get(cell, ErrorCode.UNKNOWN_SERVER_ERROR) for cell in cells}
+                    self._answered(ending, found)
         finally:
             del self._parcels[broker_id]
 
@@ -218,15 +219,12 @@ def by_topic(cells: Sequence[TopicPartition]) -> dict[str, list[int]]:
     return found
 
 
-def _errors(parcels: Sequence[_Parcel], answer: m.WriteTxnMarkersResponse) -> list[Errors]:
-    """For each parcel what was answered of its partitions. Two of one producer id are told apart by those."""
-    of_producer: dict[int, Errors] = {}
+def _errors(answer: m.WriteTxnMarkersResponse) -> dict[int, Errors]:
+    """What was answered of each partition, by producer id; its partitions tell two of one id apart."""
+    found: dict[int, Errors] = {}
     for result in answer.markers:
-        errors = of_producer.setdefault(result.producer_id, {})
+        errors = found.setdefault(result.producer_id, {})
         for topic in result.topics:
             for each in topic.partitions:
                 errors[topic.name, each.partition_index] = ErrorCode(each.error_code)
-    return [
-        {cell: error for cell, error in of_producer.get(marker.producer_id, {}).items() if cell in cells}
-        for _, marker, cells in parcels
-    ]
+    return found

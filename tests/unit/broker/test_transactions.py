@@ -77,7 +77,7 @@ def test_transactions_that_take_too_long_are_aborted(tmp_path: Path) -> None:
         producer = init(broker)
         manager = broker.ctx.transactions.coordinator.manager()
         manager.init_producer(ID, None, 1, None, lambda *_: None)  # of one millisecond
-        broker.runner.run(asyncio.sleep(0.02))
+        wait_for(broker, lambda: manager.describe(ID).epoch == 1)
         producer["producer_epoch"] = 1
         assert add(broker, producer, ("a", 0)) == [0]
 
