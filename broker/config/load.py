@@ -168,7 +168,7 @@ def _checked(static: dict[str, str]) -> BrokerConfig:
     if problems:
         raise ConfigError("\n".join(problems))
     config = BrokerConfig(static)
-    problems = check_cross_key_rules(config)
+    problems = check_cross_key_rules(config) + _reserved_ids(config)
     for each in parse_listeners(config).bound if not problems else ():
         if each.protocol != "PLAINTEXT":
             problems.append(
@@ -178,3 +178,16 @@ def _checked(static: dict[str, str]) -> BrokerConfig:
     if problems:
         raise ConfigError("\n".join(problems))
     return config
+
+
+def _reserved_ids(config: BrokerConfig) -> list[str]:
+    """Ids above the reserved ones are given out by the cluster. A rule of the start: later it has one itself."""
+    if not config.text("zookeeper.connect").strip() or not config.flag("broker.id.generation.enable"):
+        return []
+    highest = config.integer("reserved.broker.max.id")
+    if (config.configured_node_id or 0) <= highest:
+        return []
+    return [
+        f"broker.id must not be greater than reserved.broker.max.id={highest}: the ids above it are given to "
+        "brokers that have none"
+    ]

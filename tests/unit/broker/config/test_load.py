@@ -180,3 +180,13 @@ def test_an_option_without_key_and_value_is_refused(option: str) -> None:
 def test_a_broken_file_is_refused() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load_config("a=\\u1")
+
+
+def test_ids_that_zookeeper_gives_cannot_be_taken() -> None:
+    """As Kafka: only where brokers without an id get one, and only in a cluster on ZooKeeper."""
+    ours = ["zookeeper.connect=127.0.0.1:2181", "broker.id=51"]
+    with pytest.raises(ConfigError, match=r"not be greater than reserved\.broker\.max\.id=50"):
+        load_config(b"reserved.broker.max.id=50", ours, {})
+    for override in ("reserved.broker.max.id=51", "broker.id.generation.enable=false"):
+        assert load_config(b"reserved.broker.max.id=50", [*ours, override], {}).config.node_id == 51
+    assert load_config(b"reserved.broker.max.id=50", ["broker.id=51"], {}).config.node_id == 51
