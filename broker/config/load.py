@@ -181,7 +181,7 @@ def _checked(static: dict[str, str]) -> BrokerConfig:
 
 
 def _reserved_ids(config: BrokerConfig) -> list[str]:
-    """Ids above the reserved ones are given out by the cluster. A rule of the start: later it has one itself."""
+    """The cluster gives out the ids above the reserved ones. A rule of the start: later it has such a one."""
     if not config.text("zookeeper.connect").strip() or not config.flag("broker.id.generation.enable"):
         return []
     highest = config.integer("reserved.broker.max.id")
