@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
@@ -92,7 +93,7 @@ class Names:
     write_timeout: str | None = None
 
 
-class CoordinatorLife(Generic[M]):
+class CoordinatorLife(ABC, Generic[M]):
     """See the module. `manager()` is what handlers work with."""
 
     topic: ClassVar[str]
@@ -168,21 +169,21 @@ class CoordinatorLife(Generic[M]):
             )
         return outcome.error
 
+    @abstractmethod
     def _new_topic(self) -> NewTopic:
         """The topic as it is made."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _make(self) -> M:
         """The coordinator, which has not begun."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _begin(self, manager: M) -> None:
         """Start what runs by the clock."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _topics_deleted(self, manager: M, deleted: list[TopicImage]) -> None:
         """Topics are gone, the coordinator's own left out."""
-        raise NotImplementedError
 
     def _runtime(self, clock: Clock, make_shard: Callable[[Context], S]) -> CoordinatorRuntime[S]:
         from broker.adapters.topic_reader import TopicReader

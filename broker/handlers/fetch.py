@@ -17,7 +17,7 @@ import asyncio
 import struct
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from broker.handlers.big_fetch import BigFetch
 from broker.handlers.fetch_answers import encode_fetch
@@ -32,6 +32,7 @@ from broker.handlers.fetch_request import (
 )
 from broker.handlers.fetch_shapes import FetchShape
 from broker.handlers.leader_hints import Endpoint, current_leader, endpoints_of
+from broker.handlers.parked_fetch import ParkedFetch
 from broker.handlers.replica_fetch import shape_of
 from broker.net.answers import put_parts
 from broker.net.big_bodies import BIG_BODY_BYTES
@@ -61,57 +62,22 @@ FOLLOWER_SEND_BYTES: Final = 1 << 20  # what replica.fetch.max.bytes is unless s
 _I64 = struct.Struct(">q")
 
 
-class ParkedFetch:
-    """A request of the general way that waits for more to read. It is its own entry wherever it is parked."""
+class WaitingFetch(ParkedFetch):
+    """A request of the general way."""
 
-    __slots__ = ("_bucket", "_connection", "_context", "_handler", "_header")
+    __slots__ = ("_asked",)
 
     def __init__(
         self, handler: FetchHandler, connection: Connection, header: RequestHeader, context: FetchContext
     ) -> None:
-        self._handler, self._connection, self._header, self._context = handler, connection, header, context
-        self._bucket: dict[Any, None] = connection.hub.deadlines.add(self, context.params.max_wait_ms)
-        connection.waiting = self
-        context.park(self)
+        self._handler, self._connection, self._asked, self._context = handler, connection, header, context
+        self.park()
 
-    def wake(self) -> None:
-        """There may be more to read."""
-        self._context.unpark(self)
-        if self._context.is_big:
-            self._hand_over()
-            return
-        answer = self._context.read()
-        if answer.ready:
-            self._finish(answer)
-        else:
-            self._context.park(self)
+    def _header(self) -> RequestHeader:
+        return self._asked
 
-    def expire(self) -> None:
-        """The waiting time is over: answer with what there is."""
-        self._context.unpark(self)
-        if self._context.is_big:
-            self._hand_over()
-        else:
-            self._finish(self._context.read())
-
-    def cancel(self, connection: Connection) -> None:
-        """The connection is gone."""
-        self._context.unpark(self)
-        self._bucket.pop(self, None)
-
-    def _hand_over(self) -> None:
-        """More has changed in the session than can be read at once."""
-        self._bucket.pop(self, None)
-        BigFetch(self._handler, self._connection, self._header).answer(self._context, None)
-
-    def _finish(self, answer: Answer) -> None:
-        self._bucket.pop(self, None)
-        connection = self._connection
-        connection.waiting = None
-        if not connection.closed:
-            self._handler.answer(connection, self._header, self._context, answer)
-            if connection.waiting is None:
-                connection.resume()
+    def _answer(self, answer: Answer) -> None:
+        self._handler.answer(self._connection, self._asked, self._context, answer)
 
 
 class FetchHandler:
@@ -180,7 +146,7 @@ class FetchHandler:
                 connection.served()  # it was parked as a shape, and the partition changed
             self.answer(connection, header, context, answer)
         else:
-            ParkedFetch(self, connection, header, context)
+            WaitingFetch(self, connection, header, context)
         return True
 
     def _serve_big(self, connection: Connection, header: RequestHeader, data: bytes) -> bool:

@@ -7,16 +7,16 @@ session watches already is served here; what adds, forgets or ends anything goes
 
     ... session id | i32 session epoch | topics: id, partitions of 33 bytes | nothing forgotten, rack, tags
 
-The shape holds for one generation of the hub, and for one session. It is its own entry wherever it is parked:
-a connection has one request in front.
+The shape holds for one generation of the hub, and for one session.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from broker.handlers.big_fetch import BigFetch
+from broker.handlers.parked_fetch import ParkedFetch
 from protocol import messages as m
 from protocol.headers import RequestHeader
 from replication.fetch_session import FetchSession, Watch
@@ -41,7 +41,7 @@ ONE_WRITE_BYTES: Final = 128 << 10
 Place = tuple[Watch, int, int, int, int, int]
 
 
-class ReplicaFetchShape:
+class ReplicaFetchShape(ParkedFetch):
     """See the module. `before` are the bytes from 12 on up to the session's epoch, `after` those behind the
     partitions.
     """
@@ -49,12 +49,8 @@ class ReplicaFetchShape:
     __slots__ = (
         "_after",
         "_broker_epoch",
-        "_bucket",
         "_client_id",
-        "_connection",
-        "_context",
         "_correlation_id",
-        "_handler",
         "_params",
         "_session",
         "_skip",
@@ -81,9 +77,6 @@ class ReplicaFetchShape:
         self._skip = 12 + len(before)
         self._handler, self._client_id, self._session, self._params = handler, client_id, session, params
         self._broker_epoch = broker_epoch
-        self._connection: Connection
-        self._context: FetchContext
-        self._bucket: dict[Any, None] = {}
         self._correlation_id = 0
 
     def serve(
@@ -121,9 +114,7 @@ class ReplicaFetchShape:
         if answer.ready:
             self._answer(answer)
         else:
-            connection.waiting = self
-            self._bucket = connection.hub.deadlines.add(self, self._params.max_wait_ms)
-            self._context.park(self)
+            self.park()
         return True
 
     def _places(self, buf: bytearray, p: int, stop: int) -> list[Place] | None:
@@ -164,47 +155,6 @@ class ReplicaFetchShape:
             if type(row.data) is FileRegion and row.length <= ONE_WRITE_BYTES:
                 _bring_in(row)
         self._handler.answer(self._connection, self._header(), self._context, answer)
-
-    # While it is parked
-
-    def wake(self) -> None:
-        """There may be more to read."""
-        self._context.unpark(self)
-        if self._context.is_big:
-            self._hand_over()
-            return
-        answer = self._context.read()
-        if answer.ready:
-            self._finish(answer)
-        else:
-            self._context.park(self)
-
-    def expire(self) -> None:
-        """The waiting time is over: answer with what there is."""
-        self._context.unpark(self)
-        if self._context.is_big:
-            self._hand_over()
-        else:
-            self._finish(self._context.read())
-
-    def cancel(self, connection: Connection) -> None:
-        """The connection is gone."""
-        self._context.unpark(self)
-        self._bucket.pop(self, None)
-
-    def _hand_over(self) -> None:
-        """More has changed in the session than can be read at once."""
-        self._bucket.pop(self, None)
-        BigFetch(self._handler, self._connection, self._header()).answer(self._context, None)
-
-    def _finish(self, answer: Answer) -> None:
-        self._bucket.pop(self, None)
-        connection = self._connection
-        connection.waiting = None
-        if not connection.closed:
-            self._answer(answer)
-            if connection.waiting is None:
-                connection.resume()
 
 
 def _bring_in(row: Row) -> None:

@@ -87,38 +87,6 @@ def test_a_session_is_told_what_is_new_only(net):
     assert client.call(m.FetchRequest(session_id=12345, session_epoch=1), 12).error_code == 70
 
 
-def test_a_parked_session_is_woken_within_the_turn(net):
-    client = net.connect()
-    full = client.call(fetch_request("orders", {0: 0, 1: 0}, session_epoch=0), 12)
-    for turn in (1, 2):
-        poll = m.FetchRequest(
-            max_wait_ms=60_000, min_bytes=1, max_bytes=9999, session_id=full.session_id, session_epoch=turn
-        )
-        poll.topics = fetch_request("orders", {1: turn - 1}).topics
-        client.send(frame(poll, 12, turn) + frame(m.ApiVersionsRequest(), 0, 50))
-        assert client.answers() == []
-        fill(net, 1, 1)
-        (first, data), (second, _) = client.answers()
-        assert (first, second) == (turn, 50)
-        assert offsets_in(partitions(decode(ApiKey.FETCH, 12, data))[1].records) == [turn - 1]
-    client.lose()
-    assert len(net.hub.deadlines) == 0
-
-
-def test_several_partitions_are_waited_for_together(net):
-    client = net.connect()
-    client.send(frame(fetch_request("orders", {0: 0, 1: 0, 2: 0}, max_wait_ms=60_000, min_bytes=400), 12, 1))
-    fill(net, 2, 1)
-    assert client.answers() == []
-    fill(net, 0, 2)
-    [(_, data)] = client.answers()
-    assert [
-        len(offsets_in(p.records or b"")) for p in partitions(decode(ApiKey.FETCH, 12, data)).values()
-    ] == [2, 0, 1]
-    assert all(not net.ctx.replicas.get("orders", i).waiters for i in range(3))
-    assert len(net.hub.deadlines) == 0
-
-
 def old_answer(net, version, **more):
     client = net.connect()
 
