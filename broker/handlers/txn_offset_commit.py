@@ -2,8 +2,7 @@
 
 The offsets are pending until the transaction's marker. v3+: the member and generation that a consumer read
 with (KIP-447). The transaction is verified first as that of any partition is (produce_transactions); from v5
-on that adds the group's partition to it. v6 names topics by id. Partitions that do not exist are refused one
-by one and the others are committed all the same.
+on that adds the group's partition to it. v6 names topics by id.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Any, Final
 
 from broker.context import BrokerContext
 from broker.groups import TOPIC as OFFSETS
+from broker.handlers.commit_lookup import Found, look_up_then
 from broker.handlers.later import Later
-from broker.handlers.offset_commit import topic_of
 from broker.handlers.produce_transactions import told
 from broker.handlers.request import Request
 from broker.transaction.verifier import Question
@@ -25,7 +24,6 @@ from coordinator.transaction.transitions import Known
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from protocol.records.batch import NO_SEQUENCE
-from runtime.pieces import AT_ONCE, Steps, at_once
 from storage.transactions import start_verification
 
 ABORTABLE_FROM: Final = 4
@@ -35,73 +33,44 @@ IDS_FROM: Final = 6
 _Request = m.TxnOffsetCommitRequest
 _Topic = m.TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 _Partition = m.TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
-_Found = tuple[m.TxnOffsetCommitResponse, list[Commit], list[_Partition]]
 
 
 def handle(ctx: BrokerContext, request: Request[_Request]) -> Any:
     """The answer, or a `Later` until the offsets are in the log."""
-    topics = request.body.topics
-    if len(topics) + sum(len(topic.partitions) for topic in topics) > AT_ONCE:
-        return _in_pieces(ctx, request)
-    return _commit(ctx, request, *at_once(_look_up(ctx, request)))
+    return look_up_then(
+        ctx,
+        request.body.topics,
+        lambda index: _Partition(partition_index=index),
+        _commit_of,
+        lambda found: _commit(ctx, request, found),
+        by_id=request.version >= IDS_FROM,
+    )
 
 
-async def _in_pieces(ctx: BrokerContext, request: Request[_Request]) -> m.TxnOffsetCommitResponse:
-    answer = _commit(ctx, request, *await ctx.pieces.run(_look_up(ctx, request)))
-    if isinstance(answer, Later):
-        answer = await answer.response()
-    response: m.TxnOffsetCommitResponse = answer
-    return response
+def _commit_of(topic: str, asked: _Request.TxnOffsetCommitRequestPartition) -> Commit:
+    return Commit(
+        topic,
+        asked.partition_index,
+        asked.committed_offset,
+        asked.committed_leader_epoch,
+        asked.committed_metadata,
+    )
 
 
-def _look_up(ctx: BrokerContext, request: Request[_Request]) -> Steps[_Found]:
-    """The response, what is to be committed, and the answers of that."""
-    response = m.TxnOffsetCommitResponse()
-    commits: list[Commit] = []
-    open_answers: list[_Partition] = []
-    left = AT_ONCE
-    for asked in request.body.topics:
-        name, partition_count, missing = topic_of(ctx, asked, by_id=request.version >= IDS_FROM)
-        answers: list[_Partition] = []
-        for each in asked.partitions:
-            left -= 1
-            if left <= 0:
-                yield
-                left = AT_ONCE
-            answer = _Partition(partition_index=each.partition_index)
-            if 0 <= each.partition_index < partition_count:
-                open_answers.append(answer)
-                commits.append(
-                    Commit(
-                        name,
-                        each.partition_index,
-                        each.committed_offset,
-                        each.committed_leader_epoch,
-                        each.committed_metadata,
-                    )
-                )
-            else:
-                answer.error_code = missing
-            answers.append(answer)
-        response.topics.append(_Topic(name=asked.name, topic_id=asked.topic_id, partitions=answers))
-    return response, commits, open_answers
-
-
-def _commit(
-    ctx: BrokerContext,
-    request: Request[_Request],
-    response: m.TxnOffsetCommitResponse,
-    commits: list[Commit],
-    open_answers: list[_Partition],
-) -> Any:
-    if not commits:
-        return response
+def _commit(ctx: BrokerContext, request: Request[_Request], found: Found[_Partition]) -> Any:
     body = request.body
+    response = m.TxnOffsetCommitResponse(
+        topics=[
+            _Topic(name=asked.name, topic_id=asked.topic_id, partitions=answers)
+            for asked, answers in zip(body.topics, found.answers, strict=True)
+        ]
+    )
+    if not found.commits:
+        return response
     later = Later()
 
     def done(error: ErrorCode, errors: list[ErrorCode] | None) -> None:
-        for at, answer in enumerate(open_answers):
-            answer.error_code = error if errors is None else errors[at]
+        found.settle(error, errors)
         later.give(response)
 
     def verified(error: ErrorCode, guard: object | None) -> None:
@@ -112,7 +81,7 @@ def _commit(
             body.group_id,
             Committer(body.member_id, body.group_instance_id, body.generation_id_or_member_epoch),
             request.version,
-            commits,
+            found.commits,
             done,
             producer=Producer(body.producer_id, body.producer_epoch),
             guard=guard,
