@@ -6,7 +6,9 @@ broker, which takes along what has come up meanwhile. What fails for now is sent
 there is by then: a decision is carried out however long it takes. It ends without its record where a newer
 coordinator is found to own the transaction, or this broker coordinates it no more.
 
-Invariant: at most one `_Ending` for a transaction is at work; its decision is that of the shard.
+Invariant: at most one `_Ending` for a transaction is at work; its decision is that of the shard. With the
+partition of `__transaction_state` its endings go as well: a broker that coordinates it again later finds what
+is still to be done in the log, while an ending from before would end whatever transaction is open by then.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ PURPOSE: Final = "transaction-markers"
 
 _OURS_NO_MORE: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 _DONE: Final = (ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+_NOT_OURS_TO_COMPLETE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+"""Who coordinates it now finds the decision in the log."""
 
 _log = logging.getLogger("ottla.transactions")
 
@@ -75,12 +79,17 @@ class Endings:
         self._node_id, self._holder, self._writer = node_id, holder, writer
         self._manager, self._timer, self._tasks, self._channels = manager, timer, tasks, channels
         self._parcels: dict[int, list[_Parcel]] = {}  # by broker; an entry while its courier runs
-        self._at_work: dict[str, _Ending] = {}
+        self._at_work: dict[int, dict[str, _Ending]] = {}  # by partition of the topic, by transactional id
 
     def decided(self, partition: int, transactional_id: str, txn: Transaction) -> None:
         """Carry out a decision that is committed."""
-        ending = self._at_work[transactional_id] = _Ending(partition, transactional_id, txn)
+        ending = _Ending(partition, transactional_id, txn)
+        self._at_work.setdefault(partition, {})[transactional_id] = ending
         self._send(ending, list(ending.left))
+
+    def unloaded(self, partition: int) -> None:
+        """This broker looks after the partition no more: what is under way changes nothing from now on."""
+        self._at_work.pop(partition, None)
 
     def _send(self, ending: _Ending, partitions: Sequence[TopicPartition]) -> None:
         """Send markers to who leads now; a partition that is no more needs none."""
@@ -143,7 +152,7 @@ class Endings:
                 self._timer.add(RETRY_MS, lambda: self._complete(ending))
                 return
             self._let_go(ending)
-            if error not in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR):
+            if error is not ErrorCode.NONE and error not in _NOT_OURS_TO_COMPLETE:
                 _log.error(
                     "Transaction %s has its markers but is not written as complete: %s",
                     ending.transactional_id, error.message,
@@ -152,12 +161,12 @@ class Endings:
         self._manager().complete(ending.partition, ending.transactional_id, ending.txn, decided)
 
     def _is_at_work(self, ending: _Ending) -> bool:
-        """False where it has ended, or a load has found the decision again and begun anew."""
-        return self._at_work.get(ending.transactional_id) is ending
+        """False where it has ended, or its partition has gone, even if that has come back meanwhile."""
+        return self._at_work.get(ending.partition, {}).get(ending.transactional_id) is ending
 
     def _let_go(self, ending: _Ending) -> None:
         if self._is_at_work(ending):
-            del self._at_work[ending.transactional_id]
+            del self._at_work[ending.partition][ending.transactional_id]
 
     # --- other brokers --------------------------------------------------------------------------------------
 

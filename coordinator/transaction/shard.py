@@ -50,6 +50,9 @@ class Endings(Protocol):
     def decided(self, partition: int, transactional_id: str, txn: Transaction) -> None:
         """The decision is committed on this partition of the topic."""
 
+    def unloaded(self, partition: int) -> None:
+        """The partition is looked after here no more: decisions that are being carried out are let go."""
+
 
 @dataclass(slots=True)
 class ShardSettings:
@@ -184,17 +187,19 @@ class TransactionShard:
 
     def expired(self) -> list[str]:
         """Ids that were at rest for so long that they are forgotten."""
-        now_ms, expiration_ms = self._clock.now_ms(), self._settings.expiration_ms
-        return [
-            transactional_id
-            for transactional_id, txn in self.all()
-            if transitions.is_expired(txn, now_ms, expiration_ms) and not self.is_pending(transactional_id)
-        ]
+        now_ms = self._clock.now_ms()
+        return [each for each, txn in self.all() if self._is_over(each, txn, now_ms)]
 
     def forget(self, transactional_ids: Collection[str]) -> Result[None]:
         """End those of the ids that are still over."""
-        over = set(self.expired()).intersection(transactional_ids)
-        return Result([records.tombstone(each) for each in transactional_ids if each in over], None)
+        now_ms = self._clock.now_ms()
+        over = [each for each in transactional_ids if self._is_over(each, self.get(each), now_ms)]
+        return Result([records.tombstone(each) for each in over], None)
+
+    def _is_over(self, transactional_id: str, txn: Transaction | None, now_ms: int) -> bool:
+        if txn is None or self.is_pending(transactional_id):
+            return False
+        return transitions.is_expired(txn, now_ms, self._settings.expiration_ms)
 
     # --- records --------------------------------------------------------------------------------------------
 
@@ -224,9 +229,10 @@ class TransactionShard:
                 self._settings.endings.decided(self._partition, transactional_id, txn)
 
     def on_unloaded(self) -> None:
-        """Forget everything."""
+        """Forget everything; somebody else carries out what was decided."""
         self._txns.clear()
         self._coming.clear()
+        self._settings.endings.unloaded(self._partition)
 
     def _change(self, transactional_id: str, after: Transaction, response: R) -> Result[R]:
         def undo() -> None:

@@ -235,6 +235,38 @@ def test_a_decision_that_is_found_again_is_carried_out_once() -> None:
     assert len(stage.completed) == 1
 
 
+def test_what_was_under_way_in_an_earlier_reign_ends_no_later_transaction() -> None:
+    """Another broker has ended it meanwhile, and the producer has begun the next one under the same epoch."""
+    stage = Stage(a=[HERE, THERE, HERE])
+    stage.decide(("a", 0), ("a", 1), ("a", 2))  # the letter to the other broker is not sent yet
+    stage.endings.unloaded(3)  # of another partition
+    stage.answer(E.NOT_LEADER_OR_FOLLOWER, E.NOT_LEADER_OR_FOLLOWER)
+    assert len(stage.timer.waiting) == 1
+    stage.endings.unloaded(4)
+    stage.timer.ring()  # this broker coordinates the partition again
+    stage.tasks.run()  # the letter gets lost
+    asked = len(stage.others.asked)
+    stage.timer.ring()
+    stage.tasks.run()
+    assert (stage.local, len(stage.others.asked), stage.completed) == ([], asked, [])
+
+
+def test_a_partition_that_is_loading_anew_completes_it_by_itself(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(a=[HERE])
+    stage.complete_errors = [E.COORDINATOR_LOAD_IN_PROGRESS]
+    stage.decide(("a", 0))
+    stage.answer(E.NONE)
+    assert (stage.timer.waiting, caplog.records) == ([], [])
+
+
+def test_a_completion_that_fails_for_good_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(a=[HERE])
+    stage.complete_errors = [E.UNKNOWN_SERVER_ERROR]
+    stage.decide(("a", 0))
+    stage.answer(E.NONE)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
 def test_a_broker_alone_waits_for_its_image() -> None:
     stage = Stage(alone=True, a=[THERE])
     stage.decide(("a", 0))

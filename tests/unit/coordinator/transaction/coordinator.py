@@ -20,12 +20,13 @@ Answer = tuple[ErrorCode, Any]
 
 
 class Coordinator:
-    """Appends are committed at once, unless `hold` is set. `decided` is what Endings was told."""
+    """Appends are committed at once, unless `hold` is set. `told` and `gone` are what Endings was told."""
 
     def __init__(self, topic: MemoryTopic | None = None, time: VirtualTime | None = None) -> None:
         self.topic = MemoryTopic() if topic is None else topic
         self.time, self.tasks = time or VirtualTime(), Tasks()
         self.told: list[tuple[int, str, Transaction]] = []
+        self.gone: list[int] = []
         self.hold = False
         self.value_version = 1
         self.next_id = 1000
@@ -44,6 +45,9 @@ class Coordinator:
 
     def decided(self, partition: int, transactional_id: str, txn: Transaction) -> None:
         self.told.append((partition, transactional_id, txn))
+
+    def unloaded(self, partition: int) -> None:
+        self.gone.append(partition)
 
     def commit(self) -> None:
         while self.topic.undecided and not self.hold:

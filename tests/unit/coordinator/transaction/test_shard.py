@@ -129,6 +129,17 @@ def test_a_new_coordinator_carries_out_what_was_decided(commit: bool) -> None:
     assert again.again().told == []
 
 
+def test_who_carries_out_decisions_is_told_when_the_partition_goes() -> None:
+    coordinator = Coordinator()
+    coordinator.end(coordinator.begun(CELL), commit=True)
+    assert coordinator.gone == []
+    coordinator.runtime.unload(0, 2)
+    assert coordinator.gone == [0]
+    coordinator.runtime.load(0, 3)
+    coordinator.tasks.run()
+    assert [name for _, name, _ in coordinator.told] == [ID, ID]  # the decision is found again
+
+
 def test_an_open_transaction_goes_on_at_a_new_coordinator_and_its_time_runs_from_its_start() -> None:
     coordinator = Coordinator()
     known = coordinator.begun(CELL)
