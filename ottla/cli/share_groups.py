@@ -17,15 +17,14 @@ import click
 from ottla.cli.consumer_groups import chosen, csv_line
 from ottla.cli.describe_groups import places_text
 from ottla.cli.group_errors import Failed, Refused, print_error
+from ottla.cli.group_options import GroupArguments, refuse_lonely
 from ottla.cli.java_errors import class_name, named, of_code
 from ottla.cli.offset_strategies import Offsets, Strategies, check_places, topic_places
 from ottla.cli.options import ToolFailed, connect, read_properties
 from ottla.cli.reset_offsets import from_file
 from ottla.cli.reset_times import parse_datetime
 from ottla.cli.share_group_options import (
-    Arguments,
     check_arguments,
-    check_unavailable,
     share_group_options,
     the_action,
 )
@@ -53,9 +52,9 @@ def command(
     ctx: click.Context, /, bootstrap_server: str, command_config: Path | None, **options: object
 ) -> None:
     """List, describe, delete share groups and change their offsets."""
-    arguments = Arguments(**options)  # type: ignore[arg-type]
+    arguments = GroupArguments(**options)  # type: ignore[arg-type]
     try:
-        check_unavailable(arguments)
+        refuse_lonely(arguments)
         check_arguments(arguments)
         action = the_action(arguments)
         with connect(bootstrap_server, read_properties(command_config)) as client:
@@ -64,9 +63,9 @@ def command(
         raise ToolFailed(str(error)) from error
 
 
-def run(action: str, admin: ShareGroupAdmin, arguments: Arguments) -> None:
+def run(action: str, admin: ShareGroupAdmin, arguments: GroupArguments) -> None:
     """Does what was asked; a failure is told and is the end."""
-    act: Callable[[ShareGroupAdmin, Arguments], None] = {
+    act: Callable[[ShareGroupAdmin, GroupArguments], None] = {
         "list": list_groups,
         "describe": describe_groups,
         "delete": delete_groups,
@@ -81,7 +80,7 @@ def run(action: str, admin: ShareGroupAdmin, arguments: Arguments) -> None:
         print_error(f"Executing share group command failed due to {named(error)}")
 
 
-def list_groups(admin: ShareGroupAdmin, arguments: Arguments) -> None:
+def list_groups(admin: ShareGroupAdmin, arguments: GroupArguments) -> None:
     """--list, with what --state adds and chooses."""
     states = chosen(arguments.state, STATES, "state")
     groups = admin.list_groups(PROTOCOL_TYPES, states, TYPES)
@@ -98,7 +97,7 @@ def all_ids(admin: ShareGroupAdmin) -> list[str]:
     return [group.group_id for group in admin.list_groups(PROTOCOL_TYPES, types=TYPES)]
 
 
-def describe_groups(admin: ShareGroupAdmin, arguments: Arguments) -> None:
+def describe_groups(admin: ShareGroupAdmin, arguments: GroupArguments) -> None:
     """--describe."""
     ids = all_ids(admin) if arguments.all_groups else list(dict.fromkeys(arguments.group))
     groups = admin.describe(ids)
@@ -204,7 +203,7 @@ def print_state(group: ShareGroup, verbose: bool) -> None:
     print_table(table(columns, [row]))
 
 
-def delete_groups(admin: ShareGroupAdmin, arguments: Arguments) -> None:
+def delete_groups(admin: ShareGroupAdmin, arguments: GroupArguments) -> None:
     """--delete; groups that are no share groups, or in use, are not asked for."""
     listed = {each.group_id: each for each in admin.list_groups(PROTOCOL_TYPES, types=TYPES)}
     ids = list(listed) if arguments.all_groups else list(dict.fromkeys(arguments.group))
@@ -229,7 +228,7 @@ def delete_groups(admin: ShareGroupAdmin, arguments: Arguments) -> None:
         click.echo(f"\nThese share groups were deleted successfully: {deleted}")
 
 
-def delete_offsets(admin: ShareGroupAdmin, arguments: Arguments) -> None:
+def delete_offsets(admin: ShareGroupAdmin, arguments: GroupArguments) -> None:
     """--delete-offsets of one group, for whole topics."""
     group_id = the_group(arguments)
     topics = sorted(dict.fromkeys(arguments.topic))
@@ -249,14 +248,14 @@ def delete_offsets(admin: ShareGroupAdmin, arguments: Arguments) -> None:
     print_table(table([TOPIC, Column("STATUS")], rows))
 
 
-def the_group(arguments: Arguments) -> str:
+def the_group(arguments: GroupArguments) -> str:
     """The one group of an action that takes one."""
     if len(arguments.group) > 1:
         raise Failed("Found multiple arguments for option group, but you asked for only one")
     return arguments.group[0]
 
 
-def reset_offsets(admin: ShareGroupAdmin, arguments: Arguments) -> None:
+def reset_offsets(admin: ShareGroupAdmin, arguments: GroupArguments) -> None:
     """--reset-offsets: shows the new offsets, and writes them with --execute."""
     if arguments.to_offset is not None and not re.fullmatch(r"[-+]?\d+", arguments.to_offset):
         raise Failed(f"Cannot parse argument '{arguments.to_offset}' of option to-offset")
@@ -282,7 +281,7 @@ def reset_offsets(admin: ShareGroupAdmin, arguments: Arguments) -> None:
         print_table(table(columns, rows))
 
 
-def new_offsets(admin: ShareGroupAdmin, group_id: str, arguments: Arguments) -> Offsets:
+def new_offsets(admin: ShareGroupAdmin, group_id: str, arguments: GroupArguments) -> Offsets:
     """The offsets that the chosen strategy gives to the chosen partitions of a group."""
     strategies = Strategies(admin.client, admin.coordinators.timeout_s)
     if arguments.topic:

@@ -63,6 +63,7 @@ PROVED_ELSEWHERE = {
     "ottla/cli/features.py": "tests/tools/test_features.py",
     "ottla/cli/get_offsets.py": "tests/tools/test_get_offsets.py",
     "ottla/cli/group_errors.py": "tests/tools/test_consumer_groups.py",
+    "ottla/cli/group_options.py": "tests/tools/test_consumer_groups.py",
     "ottla/cli/leader_election.py": "tests/tools/test_leader_election.py",
     "ottla/cli/log_dirs.py": "tests/tools/test_log_dirs.py",
     "ottla/cli/reassign_partitions.py": "tests/tools/test_reassign_partitions.py",
