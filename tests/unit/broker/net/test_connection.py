@@ -81,12 +81,10 @@ def test_a_long_poll_holds_back_what_is_behind_it_and_is_woken_by_an_append(brok
 
 
 def test_a_long_poll_ends_with_nothing_when_its_time_is_over(broker, client):
-    import asyncio
-
     for _ in range(2):
         client.send(frame(fetch_request("orders", {0: 0}, max_wait_ms=20), 10, 1))
         assert client.answers() == []
-        broker.run(asyncio.sleep(0.05))
+        broker.run(client.wrote(1))
         [(_, data)] = client.answers()
         assert not decode(FETCH, 10, data).responses[0].partitions[0].records
         assert len(broker.hub.deadlines) == 0
