@@ -72,14 +72,13 @@ class Transactions(CoordinatorLife["TransactionManager"]):
         from broker.adapters.steady_clock import SteadyClock
         from coordinator.runtime import Context
         from coordinator.transaction.manager import TransactionManager
-        from coordinator.transaction.records import FLEXIBLE, PLAIN
         from coordinator.transaction.shard import ShardSettings, TransactionShard
 
         clock = SteadyClock(self._env.clock)
         endings = self._make_endings(self)
         settings = ShardSettings(
             endings,
-            lambda: FLEXIBLE if self._version() > 0 else PLAIN,
+            self._version,
             self._config.integer("transactional.id.expiration.ms"),
         )
 

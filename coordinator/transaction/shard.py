@@ -56,10 +56,10 @@ class Endings(Protocol):
 
 @dataclass(slots=True)
 class ShardSettings:
-    """What all shards have in common. `value_version` and `endings` are asked each time."""
+    """What all shards have in common. `version`: the level of the feature transaction.version now."""
 
     endings: Endings
-    value_version: Callable[[], int]
+    version: Callable[[], int]
     expiration_ms: int
 
 
@@ -164,7 +164,7 @@ class TransactionShard:
         txn = self.get(transactional_id)
         if txn is None or txn.state is not TxnState.ONGOING or self.is_pending(transactional_id):
             return Result([], False)
-        after = transitions.fenced(txn, now_ms=self._clock.now_ms())
+        after = transitions.fenced(txn, self._settings.version(), self._clock.now_ms())
         return self._change(transactional_id, after, True)
 
     def complete(self, transactional_id: str, decided: Transaction) -> Result[bool]:
@@ -239,7 +239,8 @@ class TransactionShard:
             self._coming.pop(transactional_id, None)
 
         self._coming[transactional_id] = after
-        record = records.state_record(transactional_id, after, self._settings.value_version())
+        value_version = records.FLEXIBLE if self._settings.version() > 0 else records.PLAIN
+        record = records.state_record(transactional_id, after, value_version)
         return Result([record], response, undo=undo)
 
     def _existing(self, transactional_id: str) -> Transaction:

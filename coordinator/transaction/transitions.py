@@ -135,13 +135,22 @@ def verify(txn: Transaction, known: Known, partition: TopicPartition) -> ErrorCo
     return ErrorCode.NONE if partition in txn.partitions else ErrorCode.TRANSACTION_ABORTABLE
 
 
-def fenced(txn: Transaction, now_ms: int) -> Transaction:
-    """The abort of an open transaction by the coordinator: its producer may write no more.
+def fenced(txn: Transaction, version: int, now_ms: int) -> Transaction:
+    """The abort of an open transaction by the coordinator: its producer may write no more to it.
 
-    The epoch rises and the client is never told of it. Where the record does not get into the log the state
-    goes back, so the epoch rises once however often the abort has to be written.
+    The epoch rises. Where the feature transaction.version is at 2 the abort is for the producer as one of
+    its own whose answer was lost: EndTxn and InitProducerId under the epoch before tell it the next one. With
+    an older version, and where no epoch is left, its end is never told to it. Where the record does not get
+    into the log the state goes back, so the epoch rises once however often the abort has to be written.
     """
-    return txn.moved(TxnState.PREPARE_ABORT, now_ms, epoch=txn.epoch + 1, last_epoch=NO_EPOCH)
+    goes_on = version >= OWN_EPOCHS and not txn.is_exhausted
+    return txn.moved(
+        TxnState.PREPARE_ABORT,
+        now_ms,
+        epoch=txn.epoch + 1,
+        last_epoch=txn.epoch if goes_on else NO_EPOCH,
+        version=version,
+    )
 
 
 def end_plain(txn: Transaction, known: Known, commit: bool, now_ms: int) -> Next:
@@ -172,7 +181,8 @@ def end_with_epoch(
     A transaction without partitions may be aborted, which raises the epoch as well.
     """
     rotated = txn.previous_id == known.producer_id and known.epoch == LAST_EPOCH - 1 and txn.epoch == 0
-    repeated = rotated or txn.epoch == known.epoch + 1
+    used_up = txn.epoch == LAST_EPOCH and txn.next_id == NO_ID  # the coordinator ended it: see `fenced`
+    repeated = rotated or (txn.epoch == known.epoch + 1 and not used_up)
     if known.producer_id != txn.producer_id and not rotated:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if not _may_end(txn, known, repeated):

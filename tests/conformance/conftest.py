@@ -15,6 +15,7 @@ from tests.support.consumer_member import ConsumerMember
 from tests.support.group_member import Member, await_coordinator
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
+from tests.support.transactions import TxnProducer
 from tests.support.wire_client import WireClient
 
 _numbers = itertools.count()
@@ -38,6 +39,12 @@ def topic(wire: WireClient, name: str) -> str:
     """A fresh topic with one partition."""
     wire.create_topic(name)
     return name
+
+
+@pytest.fixture
+def producer(wire: WireClient, name: str) -> TxnProducer:
+    """A producer that has its id, of a name of its own."""
+    return TxnProducer(wire, name).init()
 
 
 @pytest.fixture

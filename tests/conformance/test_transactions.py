@@ -10,16 +10,9 @@ from protocol import messages as m
 from protocol.errors import ErrorCode as E
 from protocol.records.builder import stamp_crc
 from tests.support.transactions import TxnProducer, await_transactions, committed_values, until_settled
-from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 NewProducer = Callable[..., TxnProducer]
-
-
-@pytest.fixture
-def producer(wire: WireClient, name: str) -> TxnProducer:
-    """A producer that has its id, of a name of its own."""
-    return TxnProducer(wire, name).init()
 
 
 def latest(wire: WireClient, topic: str, isolation: int) -> int:
@@ -75,6 +68,29 @@ def test_a_zombie_is_fenced(wire: WireClient, topic: str, producer: TxnProducer)
     assert producer.add_offsets("g") == E.PRODUCER_FENCED
     assert committed_values(wire, topic) == []
     assert committed_values(wire, topic, isolation=0) == [b"lost"]
+
+
+def test_a_producer_whose_transaction_was_ended_for_it_goes_on(
+    wire: WireClient, topic: str, producer: TxnProducer
+) -> None:
+    """To it that is an end of its own whose answer was lost (KIP-890)."""
+    pid, epoch = producer.producer_id, producer.epoch
+    other = TxnProducer(wire, producer.id)
+    assert producer.add((topic, 0)) == E.NONE
+    assert producer.produce(topic, b"lost") == E.NONE
+    assert other.try_init() == E.CONCURRENT_TRANSACTIONS
+    producer.await_state("CompleteAbort")
+    assert producer.produce(topic, b"late") == E.INVALID_PRODUCER_EPOCH
+    assert producer.end(commit=False, version=4) == E.PRODUCER_FENCED
+    assert producer.end(commit=True, version=5) == E.INVALID_TXN_STATE
+    assert producer.end(commit=False, version=5) == E.NONE
+    assert (producer.producer_id, producer.epoch) == (pid, epoch + 1)
+    assert until_settled(lambda: producer.produce(topic, b"lost", version=12)) == E.NONE
+    assert other.try_init() == E.CONCURRENT_TRANSACTIONS
+    producer.await_state("CompleteAbort")
+    assert producer.try_init(producer_id=pid, producer_epoch=epoch + 1) == E.NONE
+    assert (producer.producer_id, producer.epoch) == (pid, epoch + 2)
+    assert committed_values(wire, topic) == []
 
 
 # --- partitions
@@ -296,200 +312,3 @@ def test_transactions_that_overlap_and_end_in_the_other_order(
     aborted = [(each.producer_id, each.first_offset) for each in answer.aborted_transactions]
     assert aborted == [(producer.producer_id, 0)]
     assert wire.fetch(topic, 0, isolation_level=0).aborted_transactions is None
-
-
-# --- offsets of groups
-
-
-def fetched(wire: WireClient, group: str, cell: tuple[str, int], *, stable: bool = False) -> tuple[int, int]:
-    """(offset, error) of OffsetFetch."""
-    request = m.OffsetFetchRequest
-    topics = [request.OffsetFetchRequestTopics(name=cell[0], partition_indexes=[cell[1]])]
-    asked = request.OffsetFetchRequestGroup(group_id=group, topics=topics)
-    [found] = wire.send(request(groups=[asked], require_stable=stable), 8).groups
-    [topic] = found.topics
-    [partition] = topic.partitions
-    return partition.committed_offset, partition.error_code
-
-
-@pytest.fixture
-def group(new_member: Callable[..., object], name: str) -> str:
-    """The name of a group; its coordinator serves."""
-    return name
-
-
-@pytest.mark.parametrize("commit", [True, False])
-def test_offsets_appear_with_the_transaction_or_not_at_all(
-    wire: WireClient, topic: str, group: str, producer: TxnProducer, commit: bool
-) -> None:
-    cell = (topic, 0)
-    assert producer.add_offsets(group) == E.NONE
-    assert producer.commit_offset(group, cell, 7) == E.NONE
-    assert fetched(wire, group, cell) == (-1, E.NONE)
-    assert fetched(wire, group, cell, stable=True) == (-1, E.UNSTABLE_OFFSET_COMMIT)
-    assert producer.end(commit) == E.NONE
-    producer.await_state("CompleteCommit" if commit else "CompleteAbort")
-    assert fetched(wire, group, cell, stable=True) == (7 if commit else -1, E.NONE)
-
-
-@pytest.mark.parametrize("version", range(5))
-def test_offsets_that_were_not_added(topic: str, group: str, producer: TxnProducer, version: int) -> None:
-    error = E.TRANSACTION_ABORTABLE if version >= 4 else E.INVALID_TXN_STATE
-    assert producer.commit_offset(group, (topic, 0), 7, version) == error
-
-
-def test_a_broker_that_adds_offsets_by_itself(
-    wire: WireClient, topic: str, group: str, producer: TxnProducer
-) -> None:
-    assert producer.commit_offset(group, (topic, 0), 7, 5) == E.NONE
-    assert producer.state() == "Ongoing"
-    assert producer.end(commit=True, version=5) == E.NONE
-    wait_until(lambda: fetched(wire, group, (topic, 0)) == (7, E.NONE), "the offset")
-
-
-def test_offsets_from_who_is_no_member(topic: str, group: str, producer: TxnProducer) -> None:
-    assert producer.add_offsets(group) == E.NONE
-    cell = (topic, 0)
-    stranger = {"member_id": "nobody", "generation_id_or_member_epoch": 3}
-    assert producer.commit_offset(group, cell, 7, **stranger) == E.ILLEGAL_GENERATION
-    assert producer.commit_offset(group, ("not-there", 0), 7) == E.UNKNOWN_TOPIC_OR_PARTITION
-    assert producer.commit_offset(group, cell, 7) == E.NONE
-    assert producer.end(commit=True) == E.NONE
-
-
-def test_two_transactions_on_one_offset(
-    wire: WireClient, topic: str, group: str, producer: TxnProducer
-) -> None:
-    other = TxnProducer(wire, f"{producer.id}-other").init()
-    cell = (topic, 0)
-    for each, offset in ((producer, 3), (other, 5)):
-        assert each.add_offsets(group) == E.NONE
-        assert each.commit_offset(group, cell, offset) == E.NONE
-    assert producer.end(commit=True) == E.NONE
-    producer.await_state("CompleteCommit")
-    assert fetched(wire, group, cell) == (3, E.NONE)
-    assert fetched(wire, group, cell, stable=True) == (-1, E.UNSTABLE_OFFSET_COMMIT)
-    assert other.end(commit=False) == E.NONE
-    other.await_state("CompleteAbort")
-    assert fetched(wire, group, cell, stable=True) == (3, E.NONE)
-
-
-def test_a_group_that_is_deleted_loses_what_is_pending(
-    wire: WireClient, topic: str, group: str, producer: TxnProducer
-) -> None:
-    assert producer.add_offsets(group) == E.NONE
-    assert producer.commit_offset(group, (topic, 0), 7) == E.NONE
-    [deleted] = wire.send(m.DeleteGroupsRequest(groups_names=[group]), 2).results
-    assert deleted.error_code == E.NONE
-    assert producer.end(commit=True) == E.NONE
-    producer.await_state("CompleteCommit")
-    assert fetched(wire, group, (topic, 0), stable=True) == (-1, E.NONE)
-
-
-# --- what admins see
-
-
-def test_transactions_described_and_listed(wire: WireClient, topic: str, producer: TxnProducer) -> None:
-    assert producer.add((topic, 0)) == E.NONE
-    assert producer.produce(topic, b"a") == E.NONE
-    request = m.DescribeTransactionsRequest(transactional_ids=[producer.id, "", "not-known"])
-    found, empty, unknown = wire.send(request, 0).transaction_states
-    assert (empty.error_code, unknown.error_code) == (E.INVALID_REQUEST, E.TRANSACTIONAL_ID_NOT_FOUND)
-    assert (found.error_code, found.transaction_state) == (E.NONE, "Ongoing")
-    assert (found.producer_id, found.producer_epoch) == (producer.producer_id, producer.epoch)
-    assert found.transaction_timeout_ms == 60_000
-    assert [(each.topic, each.partitions) for each in found.topics] == [(topic, [0])]
-
-    def listed(version: int = 2, **filters: object) -> list[tuple[str, str]]:
-        answer = wire.send(m.ListTransactionsRequest(**filters), version)  # type: ignore[arg-type]
-        assert answer.error_code == E.NONE
-        return [(each.transactional_id, each.transaction_state) for each in answer.transaction_states]
-
-    mine = (producer.id, "Ongoing")
-    assert mine in listed(0)
-    assert listed(producer_id_filters=[producer.producer_id]) == [mine]
-    assert mine in listed(state_filters=["Ongoing", "Nonsense"])
-    assert mine not in listed(state_filters=["Empty"])
-    assert listed(state_filters=["Nonsense"]) == []
-    assert mine not in listed(duration_filter=1_000_000)
-    assert mine in listed(duration_filter=0)
-    assert listed(transactional_id_pattern=f".*{producer.id[3:]}") == [mine]
-    assert listed(transactional_id_pattern=producer.id[:-1] + "x") == []
-    answer = wire.send(m.ListTransactionsRequest(state_filters=["Nonsense", "Empty"]), 0)
-    assert answer.unknown_state_filters == ["Nonsense"]
-    bad = wire.send(m.ListTransactionsRequest(transactional_id_pattern="("), 2)
-    assert bad.error_code == E.INVALID_REGULAR_EXPRESSION
-    assert producer.end(commit=True) == E.NONE
-
-
-def producers_of(wire: WireClient, topic: str, partition: int = 0) -> list[tuple[int, ...]]:
-    request = m.DescribeProducersRequest
-    asked = request.TopicRequest(name=topic, partition_indexes=[partition])
-    [found] = wire.send(request(topics=[asked]), 0).topics
-    [part] = found.partitions
-    if part.error_code:
-        return [(part.error_code,)]
-    return [
-        (p.producer_id, p.producer_epoch, p.last_sequence, p.coordinator_epoch, p.current_txn_start_offset)
-        for p in part.active_producers
-    ]
-
-
-def test_producers_described(wire: WireClient, topic: str, producer: TxnProducer) -> None:
-    pid = producer.producer_id
-    assert producers_of(wire, topic) == []
-    wire.produce_values(topic, b"plain")
-    assert producer.add((topic, 0)) == E.NONE
-    assert producer.produce(topic, b"a", b"b") == E.NONE
-    assert producers_of(wire, topic) == [(pid, 0, 1, -1, 1)]
-    assert producer.end(commit=True) == E.NONE
-    producer.await_state("CompleteCommit")
-    [(_, _, sequence, coordinator_epoch, start)] = producers_of(wire, topic)
-    assert (sequence, start) == (1, -1)
-    assert coordinator_epoch >= 0
-    assert producers_of(wire, topic, 5) == [(E.UNKNOWN_TOPIC_OR_PARTITION,)]
-
-
-def write_marker(
-    wire: WireClient, producer: TxnProducer, topic: str, coordinator_epoch: int, commit: bool
-) -> int:
-    request = m.WriteTxnMarkersRequest
-    marker = request.WritableTxnMarker(
-        producer_id=producer.producer_id,
-        producer_epoch=producer.epoch,
-        transaction_result=commit,
-        coordinator_epoch=coordinator_epoch,
-        topics=[request.WritableTxnMarkerTopic(name=topic, partition_indexes=[0])],
-    )
-    [result] = wire.send(request(markers=[marker]), 1).markers
-    return int(result.topics[0].partitions[0].error_code)
-
-
-def test_markers_of_coordinators_that_were_replaced(
-    wire: WireClient, topic: str, producer: TxnProducer
-) -> None:
-    assert producer.try_init() == E.NONE  # so that there is an epoch before
-    assert producer.add((topic, 0)) == E.NONE
-    assert producer.produce(topic, b"a") == E.NONE
-    assert write_marker(wire, producer, topic, 9, commit=False) == E.NONE
-    assert write_marker(wire, producer, topic, 8, commit=True) == E.TRANSACTION_COORDINATOR_FENCED
-    producer.epoch -= 1
-    assert write_marker(wire, producer, topic, 9, commit=True) == E.INVALID_PRODUCER_EPOCH
-    producer.epoch += 1
-    assert committed_values(wire, topic) == []
-    assert write_marker(wire, producer, "not-there", 9, commit=True) == E.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def test_a_topic_that_is_deleted_meanwhile_does_not_stop_the_end(
-    wire: WireClient, name: str, producer: TxnProducer
-) -> None:
-    kept, gone = f"{name}-kept", f"{name}-gone"
-    for each in (kept, gone):
-        wire.create_topic(each)
-        assert producer.add((each, 0)) == E.NONE
-        assert producer.produce(each, b"a") == E.NONE
-    topics = [m.DeleteTopicsRequest.DeleteTopicState(name=gone)]
-    wire.send(m.DeleteTopicsRequest(topics=topics, timeout_ms=10_000), 6)
-    assert producer.end(commit=True) == E.NONE
-    producer.await_state("CompleteCommit")
-    assert committed_values(wire, kept) == [b"a"]

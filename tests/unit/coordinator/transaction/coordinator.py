@@ -28,7 +28,7 @@ class Coordinator:
         self.told: list[tuple[int, str, Transaction]] = []
         self.gone: list[int] = []
         self.hold = False
-        self.value_version = 1
+        self.version = 2
         self.next_id = 1000
         self.runtime = CoordinatorRuntime(
             "__transaction_state", self.topic, self.topic, self.time, self.time, self.tasks, self._make
@@ -39,7 +39,7 @@ class Coordinator:
         self.tasks.run()
 
     def _make(self, context: Context) -> TransactionShard:
-        settings = ShardSettings(self, lambda: self.value_version, EXPIRATION_MS)
+        settings = ShardSettings(self, lambda: self.version, EXPIRATION_MS)
         self.shard = TransactionShard(context, self.time, settings)
         return self.shard
 

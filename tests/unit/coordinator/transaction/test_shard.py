@@ -188,9 +188,9 @@ def test_ids_that_nobody_uses_are_forgotten_and_others_are_not() -> None:
 
 def test_the_version_of_values_follows_the_feature() -> None:
     coordinator = Coordinator()
-    coordinator.value_version = 0
+    coordinator.version = 0
     coordinator.init()
-    coordinator.value_version = 1
+    coordinator.version = 1
     coordinator.init()
     versions = []
     for batch in coordinator.topic.logs[0]:

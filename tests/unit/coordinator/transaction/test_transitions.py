@@ -98,10 +98,14 @@ def test_used_up_epochs_lead_to_a_new_producer_id(known: Known | None) -> None:
 
 
 def test_the_epoch_for_fencing_is_never_handed_out() -> None:
-    aborted = completed(fenced(txn(S.ONGOING, epoch=LAST), NOW), NOW)
-    assert aborted.epoch == LAST + 1
-    assert init_producer(aborted, None, 60, None, NOW) is Need.ID
-    assert init_producer(aborted, Known(PID, LAST), 60, 99, NOW) is E.PRODUCER_FENCED
+    for version in (0, 1, 2):
+        decided = fenced(txn(S.ONGOING, epoch=LAST), version, NOW)
+        assert end_with_epoch(decided, Known(PID, LAST), False, 2, 99, NOW) is E.PRODUCER_FENCED
+        aborted = completed(decided, NOW)
+        assert aborted.epoch == LAST + 1
+        assert init_producer(aborted, None, 60, None, NOW) is Need.ID
+        assert init_producer(aborted, Known(PID, LAST), 60, 99, NOW) is E.PRODUCER_FENCED
+        assert end_with_epoch(aborted, Known(PID, LAST), False, 2, 99, NOW) is E.PRODUCER_FENCED
 
 
 # --- AddPartitionsToTxn
@@ -245,10 +249,27 @@ def test_the_last_epoch_of_a_producer_id_is_followed_by_a_new_id() -> None:
 # --- the coordinator's own
 
 
-def test_an_abort_by_the_coordinator_raises_the_epoch_once() -> None:
-    after = fenced(txn(S.ONGOING, version=2), NOW)
-    assert (after.state, after.epoch, after.last_epoch) == (S.PREPARE_ABORT, EPOCH + 1, -1)
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_an_abort_by_the_coordinator_raises_the_epoch_once(version: int) -> None:
+    after = fenced(txn(S.ONGOING, version=2), version, NOW)
+    assert (after.state, after.epoch, after.version) == (S.PREPARE_ABORT, EPOCH + 1, version)
     assert completed(after, NOW).epoch == EPOCH + 1
+
+
+def test_from_version_2_on_a_producer_goes_on_after_an_abort_by_the_coordinator() -> None:
+    aborted = completed(fenced(txn(S.ONGOING), 2, NOW), NOW)
+    assert end_with_epoch(aborted, KNOWN, False, 2, None, NOW) is aborted  # which names the next epoch
+    assert end_with_epoch(aborted, KNOWN, True, 2, None, NOW) is E.INVALID_TXN_STATE
+    after = init_producer(aborted, KNOWN, 60, None, NOW)
+    assert isinstance(after, Transaction)
+    assert (after.state, after.epoch) == (S.EMPTY, EPOCH + 1)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_before_version_2_a_producer_is_fenced_by_an_abort_of_the_coordinator(version: int) -> None:
+    aborted = completed(fenced(txn(S.ONGOING), version, NOW), NOW)
+    assert end_plain(aborted, KNOWN, False, NOW) is E.PRODUCER_FENCED
+    assert init_producer(aborted, KNOWN, 60, None, NOW) is E.PRODUCER_FENCED
 
 
 @pytest.mark.parametrize(
@@ -276,15 +297,20 @@ def test_only_ids_at_rest_expire() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["init", "add", "commit", "abort", "commit 2", "abort 2", "fence", "complete"]),
+            st.sampled_from(
+                ["init", "add", "commit", "abort", "commit 2", "abort 2", "fence", "fence 2", "complete"]
+            ),
             st.integers(-1, 1),
         ),
         max_size=40,
-    )
+    ),
+    st.sampled_from([-1, LAST - 3]),
 )
-def test_epochs_never_fall_and_a_decision_stands_until_it_is_complete(steps: list[tuple[str, int]]) -> None:
+def test_epochs_never_fall_and_a_decision_stands_until_it_is_complete(
+    steps: list[tuple[str, int]], epoch: int
+) -> None:
     """Whatever clients ask for, with the epoch that is known or one beside it."""
-    here, fresh = Transaction(PID), PID
+    here, fresh = Transaction(PID, epoch), PID
     for what, beside in steps:
         known = Known(here.producer_id, here.epoch + beside)
         fresh += 1
@@ -298,8 +324,8 @@ def test_epochs_never_fall_and_a_decision_stands_until_it_is_complete(steps: lis
                 after = end_plain(here, known, what == "commit", NOW)
             case "commit 2" | "abort 2":
                 after = end_with_epoch(here, known, what == "commit 2", 2, fresh, NOW)
-            case "fence":
-                after = fenced(here, NOW) if here.state is S.ONGOING else here
+            case "fence" | "fence 2":
+                after = fenced(here, 2 if "2" in what else 1, NOW) if here.state is S.ONGOING else here
             case _:
                 after = completed(here, NOW) if here.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT) else here
         if not isinstance(after, Transaction):
@@ -308,5 +334,7 @@ def test_epochs_never_fall_and_a_decision_stands_until_it_is_complete(steps: lis
             assert what == "complete"
         if after.producer_id == here.producer_id:
             assert after.epoch >= here.epoch
+        asked_by_client = what not in ("fence", "fence 2", "complete")
+        assert after.epoch <= LAST or not asked_by_client or after.next_id >= 0  # what a client is told
         assert after.state is not S.ONGOING or after.partitions
         here = after
