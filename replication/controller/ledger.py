@@ -81,6 +81,10 @@ class Ledger:
     async def get(self, path: str) -> Node | None:
         return await self._until_connected(lambda: self._store.get(path))
 
+    async def get_many(self, paths: Sequence[str]) -> dict[str, Node]:
+        """The nodes of those paths that exist."""
+        return await self._until_connected(lambda: self._store.get_many(paths))
+
     async def children(self, path: str) -> list[str]:
         """The names of the children; none where there is no such node."""
         try:
@@ -137,10 +141,8 @@ class Ledger:
 
     async def create_leaderships(self, wanted: Mapping[TopicPartition, Leadership]) -> Written:
         """Make the nodes of new partitions, those above their states included."""
-        present: dict[str, Node] = {}
-        for topic in dict.fromkeys(partition.topic for partition in wanted):
-            present.update(await self.subtree(paths.topic(topic)))
         folders = [paths.partitions(topic) for topic in dict.fromkeys(p.topic for p in wanted)]
+        present = await self.get_many([*folders, *(paths.partition(*partition) for partition in wanted)])
         for folder in folders:
             if folder not in present:
                 await self._create_folder(folder)

@@ -32,7 +32,7 @@ from replication.metadata import controller_payloads, paths
 from replication.metadata.image import BrokerImage
 from replication.metadata.load import read_brokers
 from replication.metadata.payloads import BadPayload
-from replication.metadata.store import Create, Node, NodeExists, Put, name_of
+from replication.metadata.store import Create, Node, NodeExists, Put
 from runtime.entropy import Random
 
 LOADED_AT_ONCE: Final = 200
@@ -141,28 +141,30 @@ class Reign:
 
     async def _load(self) -> None:
         self.state.brokers.update(await self.registered_brokers())
-        for topic in await self.office.ledger.children(paths.TOPICS):
-            self.office.follow(paths.topic(topic))
-        nodes = await self.office.ledger.subtree(paths.TOPICS)
-        depth = paths.topic("").count("/")
-        async for part in slices(nodes.items(), LOADED_AT_ONCE):
-            for path, node in part:
-                if path.count("/") == depth:
-                    stored = await read_topic(self.office.ledger, name_of(path), self._random, node)
-                    if stored is not None:
-                        self.state.add_topic(name_of(path), *stored)
-        async for partitions in slices(list(self.state.all_partitions()), LOADED_AT_ONCE):
-            for partition in partitions:
+        await self._load_topics()
+        states = {paths.partition_state(*each): each for each in self.state.all_partitions()}
+        nodes = await self.office.ledger.get_many(list(states))
+        async for part in slices(states.items(), LOADED_AT_ONCE):
+            for path, partition in part:
                 if self.state.assignment(partition).reassigning:
                     self.state.reassigning[partition] = None
-                self._load_leadership(partition, nodes)
+                if path in nodes:
+                    self._load_leadership(partition, path, nodes[path])
 
-    def _load_leadership(self, partition: TopicPartition, nodes: dict[str, Node]) -> None:
-        path = paths.partition_state(*partition)
-        if path not in nodes:
-            return
+    async def _load_topics(self) -> None:
+        topics = {paths.topic(name): name for name in await self.office.ledger.children(paths.TOPICS)}
+        for path in topics:
+            self.office.follow(path)
+        nodes = await self.office.ledger.get_many(list(topics))
+        async for part in slices(nodes.items(), LOADED_AT_ONCE):
+            for path, node in part:
+                stored = await read_topic(self.office.ledger, topics[path], self._random, node)
+                if stored is not None:
+                    self.state.add_topic(topics[path], *stored)
+
+    def _load_leadership(self, partition: TopicPartition, path: str, node: Node) -> None:
         try:
-            self.state.leaderships[partition] = leadership_in(path, nodes[path])
+            self.state.leaderships[partition] = leadership_in(path, node)
         except BadPayload as damaged:
             _log.error("A partition has no leader: %s", damaged)
 

@@ -203,6 +203,10 @@ class MemoryStore:
         self._require_session(path)
         return self.tree.nodes.get(path)
 
+    async def get_many(self, paths: Sequence[str]) -> dict[str, Node]:
+        self._require_session("/")
+        return {path: self.tree.nodes[path] for path in paths if path in self.tree.nodes}
+
     async def children(self, path: str) -> list[str]:
         self._require_session(path)
         if path not in self.tree.children:

@@ -105,6 +105,9 @@ class SharedSqliteStore:
     async def get(self, path: str) -> Node | None:
         return await self._read(path, lambda connection: sqlite_tree.get(connection, path))
 
+    async def get_many(self, paths: Sequence[str]) -> dict[str, Node]:
+        return await self._read("/", lambda connection: sqlite_tree.get_many(connection, paths))
+
     async def children(self, path: str) -> list[str]:
         return await self._read(path, lambda connection: sqlite_tree.children(connection, path))
 

@@ -90,6 +90,10 @@ class SqliteStore:
         connection = self._open_connection(path)
         return await self._run(lambda: sqlite_tree.get(connection, path))
 
+    async def get_many(self, paths: Sequence[str]) -> dict[str, Node]:
+        connection = self._open_connection("/")
+        return await self._run(lambda: sqlite_tree.get_many(connection, paths))
+
     async def children(self, path: str) -> list[str]:
         connection = self._open_connection(path)
         return await self._run(lambda: sqlite_tree.children(connection, path))

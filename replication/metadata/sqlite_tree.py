@@ -83,6 +83,12 @@ def get(connection: sqlite3.Connection, path: str) -> Node | None:
     return None if row is None else Node(*row)
 
 
+def get_many(connection: sqlite3.Connection, paths: Sequence[str]) -> dict[str, Node]:
+    """The nodes of those paths that exist, in the order of `paths`."""
+    found = ((path, get(connection, path)) for path in paths)
+    return {path: node for path, node in found if node is not None}
+
+
 def children(connection: sqlite3.Connection, path: str) -> list[str]:
     """Names in order. Raises NoNode."""
     rows = connection.execute("SELECT path FROM node WHERE parent = ? ORDER BY path", (path,)).fetchall()

@@ -182,6 +182,9 @@ class MetadataStore(Protocol):
     async def get(self, path: str) -> Node | None:
         """The node at `path`, or None."""
 
+    async def get_many(self, paths: Sequence[str]) -> dict[str, Node]:
+        """The nodes of those paths that exist, in the order of `paths`; not as of one moment."""
+
     async def children(self, path: str) -> list[str]:
         """The names (not paths) of the children, sorted. Raises NoNode."""
 

@@ -135,6 +135,10 @@ class ZookeeperStore:
         except NoNode:
             return None
 
+    async def get_many(self, paths: Sequence[str]) -> dict[str, Node]:
+        read = await self._all(paths, lambda client, full: client.get_async(full))
+        return {path: _node(answer) for path, answer in read.items()}
+
     async def children(self, path: str) -> list[str]:
         full = self._full_path(path)
         names = await self._call(path, lambda client: client.get_children_async(full))

@@ -122,6 +122,19 @@ def test_children_and_subtree_are_sorted_and_exact(world):
     run(world, story)
 
 
+def test_many_nodes_are_read_in_one_call_in_the_order_of_the_paths(world):
+    async def story(store):
+        await store.multi([Create("/t", b"t"), *(Create(f"/t/{n}", str(n).encode()) for n in range(500))])
+        asked = [f"/t/{n}" for n in range(499, -1, -1)]
+        nodes = await store.get_many([*asked[:250], "/none", "/t/0/none", *asked[250:], "/t"])
+        assert list(nodes) == [*asked, "/t"]
+        for path in asked[::50]:
+            assert nodes[path] == await store.get(path)
+        assert await store.get_many([]) == await store.get_many(["/none"]) == {}
+
+    run(world, story)
+
+
 def test_multi_applies_all_in_order_and_tells_the_versions(world):
     async def story(store):
         await store.create("/epoch", b"1")

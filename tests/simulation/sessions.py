@@ -366,6 +366,10 @@ class SimSession:
         found: Node | None = await self._call(path, self._method("get"), path)
         return found
 
+    async def get_many(self, paths: Sequence[str]) -> dict[str, Node]:
+        found: dict[str, Node] = await self._call("/", self._method("get_many"), paths)
+        return found
+
     async def children(self, path: str) -> list[str]:
         found: list[str] = await self._call(path, self._method("children"), path)
         return found

@@ -77,6 +77,9 @@ class SimStore:
     async def get(self, path: str) -> Node | None:
         return await self._call(self.session.get, path)
 
+    async def get_many(self, paths: Sequence[str]) -> dict[str, Node]:
+        return await self._call(self.session.get_many, paths)
+
     async def children(self, path: str) -> list[str]:
         return await self._call(self.session.children, path)
 
