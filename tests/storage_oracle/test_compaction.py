@@ -92,7 +92,7 @@ def sealed(broker: OttlaProcess, topic: str) -> list[Path]:
 
 
 def await_cleaned(broker: OttlaProcess, topic: str) -> None:
-    """Until each sealed segment is clean. Nobody may write meanwhile: the active segment must stay the same."""
+    """Until each sealed segment is clean. Nobody may write meanwhile: the active segment must stay so."""
     active = int(segments(broker, topic)[-1].stem)
     wait_until(lambda: clean_offset(broker, topic) >= active, f"a cleaning of {topic} to {active}", 60)
 
