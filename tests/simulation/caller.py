@@ -66,8 +66,10 @@ class Caller(asyncio.Protocol):
             await caller._wait(caller._connection.negotiate(), timeout_s)
         return caller
 
-    async def ask(self, request: Any, timeout_s: float) -> Any:
-        """The answer. Raises CallLost."""
+    async def ask(self, request: Any, timeout_s: float, version: int | None = None) -> Any:
+        """The answer; `version` instead of a drawn one. Raises CallLost."""
+        if version is not None:
+            return await self._wait(self._connection.send(request, version), timeout_s)
         return await self._wait(self._encoded(request), timeout_s)
 
     def begin(self, request: Any) -> asyncio.Future[m.Message]:

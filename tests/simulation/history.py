@@ -42,6 +42,7 @@ class PartitionHistory:
     start_offset: int = 0  # records below it may be deleted
     losses: int = 0
     clean_epoch: int = 0  # what earlier leaders say is of a log that is no more
+    has_markers: bool = False  # of transactions: at their offsets readers find nothing
 
 
 class History:
@@ -110,7 +111,7 @@ class History:
         wanted = fetch_offset
         for offset, value in rows:
             self.read_records += 1
-            if offset != wanted and not (known.losses and offset > wanted):
+            if offset != wanted and not ((known.losses or known.has_markers) and offset > wanted):
                 self._fail(f"{reader}: {partition}@{offset} where {wanted} should follow")
             if offset >= high_watermark:
                 self._fail(f"{reader}: {partition}@{offset} read with high watermark {high_watermark}")

@@ -178,7 +178,14 @@ class Reader(Client):
             self._position[partition] = rows[-1][0] + 1
             if self._keep:
                 self.rows[partition] += rows
+        if history.of(partition).has_markers:
+            self._position[partition] = max(self._position[partition], end_of(found.records or b""))
         return True
+
+
+def end_of(data: bytes) -> int:
+    """The offset behind the whole batches in an answer; 0 where there are none."""
+    return max((read_header(data, at).last_offset + 1 for at, _ in batches(data)), default=0)
 
 
 def rows_from(data: bytes, fetch_offset: int) -> Rows:

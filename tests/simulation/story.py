@@ -87,13 +87,13 @@ class Story(StoryCluster):
         task: asyncio.Task[_T] = self._admin.env.loop.create_task(work)
         return task
 
-    def ask(self, number: int, request: m.Message) -> Any:
-        """The answer of one broker, at its newest version."""
-        return self.do(self.asking(number, request))
+    def ask(self, number: int, request: m.Message, version: int | None = None) -> Any:
+        """The answer of one broker, at its newest version where none is given."""
+        return self.do(self.asking(number, request, version))
 
-    async def asking(self, number: int, request: m.Message) -> Any:
+    async def asking(self, number: int, request: m.Message, version: int | None = None) -> Any:
         caller = await self._admin.caller_for(object(), self.machines[number].address)
-        return await caller.ask(request, ANSWER_S)
+        return await caller.ask(request, ANSWER_S, version)
 
     def create(self, topic: str, *replicas: tuple[int, ...], **configs: str) -> None:
         """A topic, all replicas of which are in sync, and of which all brokers know."""
