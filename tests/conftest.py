@@ -97,7 +97,11 @@ def zookeeper() -> Iterator[ZookeeperProcess]:
 @pytest.fixture(scope="session")
 def ottla_process() -> Iterator[OttlaProcess]:
     """Our broker, started by the `ottla serve` command, shared: use topics of your own."""
-    with OttlaProcess({"group.initial.rebalance.delay.ms": "0"}) as broker:
+    config = {
+        "group.initial.rebalance.delay.ms": "0",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    }
+    with OttlaProcess(config) as broker:
         yield broker
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from protocol import messages as m
 from protocol.errors import ErrorCode as E
-from tests.support.transactions import TxnProducer
+from tests.support.transactions import TxnProducer, committed_values, until_settled
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
@@ -67,6 +67,26 @@ def test_offsets_from_who_is_no_member(topic: str, group: str, producer: TxnProd
     assert producer.commit_offset(group, ("not-there", 0), 7) == E.UNKNOWN_TOPIC_OR_PARTITION
     assert producer.commit_offset(group, cell, 7) == E.NONE
     assert producer.end(commit=True) == E.NONE
+
+
+def test_offsets_of_a_producer_that_died_before_the_end(
+    wire: WireClient, topic: str, group: str, producer: TxnProducer
+) -> None:
+    """The next instance has the transaction aborted, and goes on where the last commit had come to."""
+    cell = (topic, 0)
+    for offset, ends in ((3, True), (7, False)):
+        assert until_settled(lambda: producer.add_offsets(group)) == E.NONE
+        assert producer.reach_add(cell) == E.NONE
+        assert producer.produce(topic, b"%d" % offset) == E.NONE
+        assert producer.commit_offset(group, cell, offset) == E.NONE
+        if ends:
+            assert producer.end(commit=True) == E.NONE
+    assert fetched(wire, group, cell, stable=True) == (-1, E.UNSTABLE_OFFSET_COMMIT)
+    following = TxnProducer(wire, producer.id)
+    assert following.try_init() == E.CONCURRENT_TRANSACTIONS
+    assert until_settled(following.try_init) == E.NONE
+    assert fetched(wire, group, cell, stable=True) == (3, E.NONE)
+    assert committed_values(wire, topic) == [b"3"]
 
 
 def test_two_transactions_on_one_offset(

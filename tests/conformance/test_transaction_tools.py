@@ -91,6 +91,7 @@ def test_markers_of_coordinators_that_were_replaced(
     assert producer.add((topic, 0)) == E.NONE
     assert producer.produce(topic, b"a") == E.NONE
     assert write_marker(wire, producer, topic, 9, commit=False) == E.NONE
+    assert write_marker(wire, producer, topic, 9, commit=False) == E.NONE  # again
     assert write_marker(wire, producer, topic, 8, commit=True) == E.TRANSACTION_COORDINATOR_FENCED
     producer.epoch -= 1
     assert write_marker(wire, producer, topic, 9, commit=True) == E.INVALID_PRODUCER_EPOCH

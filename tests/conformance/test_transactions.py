@@ -10,6 +10,7 @@ from protocol import messages as m
 from protocol.errors import ErrorCode as E
 from protocol.records.builder import stamp_crc
 from tests.support.transactions import TxnProducer, await_transactions, committed_values, until_settled
+from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 NewProducer = Callable[..., TxnProducer]
@@ -91,6 +92,19 @@ def test_a_producer_whose_transaction_was_ended_for_it_goes_on(
     assert producer.try_init(producer_id=pid, producer_epoch=epoch + 1) == E.NONE
     assert (producer.producer_id, producer.epoch) == (pid, epoch + 2)
     assert committed_values(wire, topic) == []
+
+
+def test_a_transaction_that_takes_too_long_is_aborted(wire: WireClient, topic: str, name: str) -> None:
+    producer = TxnProducer(wire, name, timeout_ms=1000).init()
+    assert producer.add((topic, 0)) == E.NONE
+    assert producer.produce(topic, b"lost") == E.NONE
+    wire.produce_values(topic, b"plain")
+    producer.await_state("CompleteAbort")
+    wait_until(lambda: latest(wire, topic, 1) == 3, "the marker")
+    assert producer.produce(topic, b"late") == E.INVALID_PRODUCER_EPOCH
+    assert producer.add((topic, 0)) == E.PRODUCER_FENCED
+    assert producer.end(commit=True) == E.PRODUCER_FENCED
+    assert committed_values(wire, topic) == [b"plain"]
 
 
 # --- partitions

@@ -42,6 +42,7 @@ SINGLE_NODE = {
     "share.coordinator.state.topic.min.isr": "1",
     "log.initial.task.delay.ms": "86400000",  # of retention: tests write records of years ago
     "group.initial.rebalance.delay.ms": "0",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 
 
