@@ -6,6 +6,10 @@ does not need it pays nothing. At a start that finds the topic, all its partitio
 connection is served. Later the image decides: a partition is loaded when this broker becomes its leader and
 unloaded when another one does, or when the topic is deleted.
 
+Keys are spread over all partitions that the topic had when this broker first heard of it; one that grows
+keeps its keys where they are until the next start. A broker of a cluster hears of partitions one by one, so
+it asks the store how many there are, and looks after nobody before it knows.
+
 The topic is made when a coordinator is first looked for, with Kafka's settings.
 """
 
@@ -14,9 +18,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from protocol.errors import ErrorCode
 from replication.controller.outcomes import NewTopic
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 
 CREATE_TIMEOUT_MS: Final = 30_000
 LOADS_AT_ONCE: Final = 4  # each holds up to a load buffer
+
+CountPartitions: TypeAlias = Callable[[str], Awaitable[int]]
+"""How many partitions a topic has by the store, 0 where it is not there or is to be deleted."""
 
 log = logging.getLogger("ottla.coordinators")
 
@@ -94,10 +101,11 @@ class Names:
 
 
 class CoordinatorLife(ABC, Generic[M]):
-    """See the module. `manager()` is what handlers work with."""
+    """See the module. `manager()` is what handlers work with; a broker alone has no `count_partitions`."""
 
     topic: ClassVar[str]
     names: ClassVar[Names]
+    count_partitions: CountPartitions | None = None
 
     def __init__(
         self,
@@ -114,6 +122,7 @@ class CoordinatorLife(ABC, Generic[M]):
         self._loads = Loads(env)
         self._manager: M | None = None
         self._closed = False
+        self._counted: bytes | None = None  # the id of the topic whose partitions were, or are being, counted
         self._told = ""
         holder.subscribe(self._follow)
 
@@ -137,19 +146,20 @@ class CoordinatorLife(ABC, Generic[M]):
         if self._manager is None:
             self._manager = manager = self._make()
             if not self._closed:
-                manager.runtime.start(self._partition_count(self._holder.current.topics.get(self.topic)))
+                self._spread_keys(manager.runtime, self._holder.current.topics.get(self.topic))
                 self._begin(manager)
         return self._manager
 
     def coordinator_of(self, key: str) -> int:
         """The broker that looks after a key: the leader of its partition. -1: nobody now."""
-        topic = self._holder.current.topics.get(self.topic)
-        if topic is None or self._closed:
+        image = self._holder.current
+        if self.topic not in image.topics or self._closed or not self.manager().runtime.partition_count:
             return NO_LEADER
         index = self.manager().runtime.partition_for(key)
-        if self._replicas.any_offline and self._replicas.is_offline(self.topic, index):
+        partition = image.partition(self.topic, index)
+        if partition is None or (self._replicas.any_offline and self._replicas.is_offline(self.topic, index)):
             return NO_LEADER
-        return topic.partitions[index].leader
+        return partition.leader
 
     def has_topic(self) -> bool:
         """Whether the coordinator has somewhere to keep its state."""
@@ -212,8 +222,25 @@ class CoordinatorLife(ABC, Generic[M]):
 
         self._env.tasks.spawn(name, repeat())
 
-    def _partition_count(self, topic: TopicImage | None) -> int:
-        return self._config.integer(self.names.partitions) if topic is None else len(topic.partitions)
+    def _spread_keys(self, runtime: CoordinatorRuntime[Any], topic: TopicImage | None) -> None:
+        """Over the partitions of the topic, or over as many as it will be made with."""
+        if topic is None:
+            self._counted = None
+            runtime.start(self._config.integer(self.names.partitions))
+        elif self.count_partitions is None:
+            runtime.start(len(topic.partitions))
+        elif self._counted != topic.topic_id:
+            self._counted = topic.topic_id
+            runtime.start(0)
+            counting = self._count(runtime, topic.topic_id, self.count_partitions)
+            self._loads.spawn(f"count of the partitions of {self.topic}", counting)
+
+    async def _count(
+        self, runtime: CoordinatorRuntime[Any], topic_id: bytes, count_partitions: CountPartitions
+    ) -> None:
+        count = await count_partitions(self.topic)
+        if self._counted == topic_id and not self._closed:
+            runtime.start(count)
 
     def _follow(self, old: ClusterImage, new: ClusterImage) -> None:
         if self._closed or old.topics is new.topics:
@@ -235,8 +262,8 @@ class CoordinatorLife(ABC, Generic[M]):
             for each in before.partitions:
                 runtime.unload(each.index)
             before = None
-        if before is None:  # a topic that grows keeps its keys where they are until the next start
-            runtime.start(self._partition_count(topic))
+        if before is None:
+            self._spread_keys(runtime, topic)
         for each in topic.partitions if topic is not None else ():
             if each.leader == self._config.node_id:
                 runtime.load(each.index, each.leader_epoch)

@@ -260,11 +260,15 @@ class Broker:
         self._groups = Groups(env, config, holder, creator, replicas, self.hub.turn)
         self._share_state = ShareState(env, config, holder, creator, replicas, self.hub.turn)
         purgatory = ProducePurgatory(env.timer)
-        channels = None if membership.cluster is None else membership.cluster.channels
+        cluster = membership.cluster
+        channels = None if cluster is None else cluster.channels
+        counting = None if cluster is None else cluster.stored_topics.partition_count
         self._transactions = assemble_transactions(
-            env, config, holder, creator, replicas, self.hub.turn, self._groups, purgatory, channels
+            env, config, holder, creator, replicas, self.hub.turn, self._groups, purgatory, channels, counting
         )
         self._coordinators = [self._groups, self._share_state, self._transactions.coordinator]
+        for coordinator in self._coordinators:
+            coordinator.count_partitions = counting
         self._groups.share_persister = self._share_state.persister
         self._groups.consumer_feature = lambda: holder.current.features.level(GROUP_VERSION) > 0
         group_configs = GroupConfigs(config, holder)

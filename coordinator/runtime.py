@@ -109,8 +109,15 @@ class CoordinatorRuntime(Generic[S]):
         return bool(self._codec)
 
     def start(self, partition_count: int) -> None:
-        """Begin to serve; `partition_count` is the topic's, or what it will be created with."""
+        """Begin to serve; `partition_count` is the topic's, or what it will be created with. 0: it is not
+        known yet. Partitions may be loaded before it is.
+        """
         self._partition_count = partition_count
+
+    @property
+    def partition_count(self) -> int:
+        """Over how many partitions keys are spread; 0 while nothing is served."""
+        return self._partition_count
 
     def close(self) -> None:
         """Refuse everything from now on and let go of all partitions."""

@@ -37,6 +37,7 @@ from replication.cluster.replicas import ClusterReplicas
 from replication.cluster.self_fence import SelfFence
 from replication.cluster.stop_replica import StopReplica
 from replication.cluster.store_changes import StoreChanges
+from replication.cluster.stored_topics import StoredTopics
 from replication.cluster.throttle import ReplicationQuota
 from replication.cluster.update_metadata import UpdateMetadata
 from replication.controller.cluster_admin import ClusterAdmin
@@ -176,6 +177,7 @@ class Member:
                 self._env.random.fork("topics"),
             ),
             self._changes,
+            StoredTopics(parts.store),
             ReplicaReads(
                 self._members.wanted_partition,
                 lambda: self._holder.current.brokers,

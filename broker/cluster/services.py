@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from replication.cluster.replica_reads import ReplicaReads
     from replication.cluster.stop_replica import StopReplica
     from replication.cluster.store_changes import StoreChanges
+    from replication.cluster.stored_topics import StoredTopics
     from replication.cluster.update_metadata import UpdateMetadata
     from replication.controller.cluster_admin import ClusterAdmin
 
@@ -24,5 +25,6 @@ class ClusterServices:
     update_metadata: UpdateMetadata
     admin: ClusterAdmin
     changes: StoreChanges
+    stored_topics: StoredTopics
     reads: ReplicaReads
     channels: Channels

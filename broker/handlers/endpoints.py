@@ -51,10 +51,13 @@ def with_offline_replicas(
 ) -> Iterator[tuple[PartitionImage, list[int]]]:
     """A topic's partitions as clients see them, and which of their replicas are offline.
 
-    A replica of this broker whose log directory failed leads nothing and is in sync with nobody.
+    A replica of this broker whose log directory failed leads nothing and is in sync with nobody. A partition
+    of which this broker was not told is left out, as Kafka's brokers do.
     """
     live, me, any_offline = ctx.image.brokers, ctx.node_id, ctx.replicas.any_offline
     for partition in topic.partitions[begin:end]:
+        if not partition.replicas:
+            continue
         offline = [each for each in partition.replicas if each not in live or each in partition.offline]
         if (
             any_offline

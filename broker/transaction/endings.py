@@ -6,6 +6,9 @@ broker, which takes along what has come up meanwhile. What fails for now is sent
 there is by then: a decision is carried out however long it takes. It ends without its record where a newer
 coordinator is found to own the transaction, or this broker coordinates it no more.
 
+A partition that is no more needs no marker. A broker of a cluster asks the store whether it is so, for it
+hears of partitions one by one, and one without its marker would never let readers of committed records pass.
+
 Invariant: at most one `_Ending` for a transaction is at work; its decision is that of the shard. With the
 partition of `__transaction_state` its endings go as well: a broker that coordinates it again later finds what
 is still to be done in the log, while an ending from before would end whatever transaction is open by then.
@@ -24,8 +27,11 @@ from protocol import messages as m
 from protocol.errors import ErrorCode
 from replication.cluster.channel import ChannelLost
 from replication.metadata.image import NO_LEADER
+from replication.metadata.payloads import BadPayload
+from replication.metadata.store import StoreError
 
 if TYPE_CHECKING:
+    from broker.coordinators import CountPartitions
     from coordinator.ports import Timer
     from coordinator.transaction.manager import TransactionManager
     from replication.cluster.channel import Channels
@@ -64,7 +70,9 @@ _Parcel = tuple[_Ending, Marker, list[TopicPartition]]
 
 
 class Endings:
-    """See the module, and `coordinator.transaction.shard.Endings`. `channels` is None for a broker alone."""
+    """See the module, and `coordinator.transaction.shard.Endings`. `channels` and `count_partitions` are None
+    for a broker alone.
+    """
 
     def __init__(
         self,
@@ -75,7 +83,9 @@ class Endings:
         timer: Timer,
         tasks: TaskScope,
         channels: Channels | None,
+        count_partitions: CountPartitions | None = None,
     ) -> None:
+        self._count_partitions = count_partitions
         self._node_id, self._holder, self._writer = node_id, holder, writer
         self._manager, self._timer, self._tasks, self._channels = manager, timer, tasks, channels
         self._parcels: dict[int, list[_Parcel]] = {}  # by broker; an entry while its courier runs
@@ -92,7 +102,7 @@ class Endings:
         self._at_work.pop(partition, None)
 
     def _send(self, ending: _Ending, partitions: Sequence[TopicPartition]) -> None:
-        """Send markers to who leads now; a partition that is no more needs none."""
+        """Send markers to who leads now."""
         if not self._is_at_work(ending):
             return
         try:
@@ -100,17 +110,20 @@ class Endings:
         except CoordinatorError:
             self._let_go(ending)  # whoever coordinates it now finds the decision in the log
             return
-        topics = self._holder.current.topics
+        image = self._holder.current
         by_leader: dict[int, list[TopicPartition]] = {}
-        for name, index in partitions:
-            topic = topics.get(name)
-            if topic is None or index >= len(topic.partitions):
-                ending.left.pop((name, index), None)
+        unknown: list[TopicPartition] = []
+        for cell in partitions:
+            known = image.partition(*cell)
+            if known is None:
+                unknown.append(cell)
             else:
-                by_leader.setdefault(topic.partitions[index].leader, []).append((name, index))
-        if not ending.left:
-            self._complete(ending)
-            return
+                by_leader.setdefault(known.leader, []).append(cell)
+        if unknown and self._count_partitions is not None:
+            looking = self._look_for(ending, unknown, self._count_partitions)
+            self._tasks.spawn(f"partitions of transaction {ending.transactional_id}", looking)
+        elif unknown or not ending.left:
+            self._gone(ending, unknown)
         for leader, cells in by_leader.items():
             if leader == self._node_id:
                 self._writer.write(marker, cells, lambda errors: self._answered(ending, errors))
@@ -118,6 +131,28 @@ class Endings:
                 self._again(ending, cells)
             else:
                 self._mail(leader, (ending, marker, cells))
+
+    async def _look_for(
+        self, ending: _Ending, partitions: Sequence[TopicPartition], count_partitions: CountPartitions
+    ) -> None:
+        """Partitions that this broker does not know: are they no more?"""
+        try:
+            counts = {name: await count_partitions(name) for name in by_topic(partitions)}
+        except (StoreError, BadPayload):
+            counts = {}
+        there = [cell for cell in partitions if not counts or cell[1] < counts[cell[0]]]
+        if gone := [cell for cell in partitions if cell not in there]:
+            self._gone(ending, gone)
+        if there:
+            self._again(ending, there)
+
+    def _gone(self, ending: _Ending, partitions: Sequence[TopicPartition]) -> None:
+        """These need no marker."""
+        if self._is_at_work(ending):
+            for cell in partitions:
+                ending.left.pop(cell, None)
+            if not ending.left:
+                self._complete(ending)
 
     def _answered(self, ending: _Ending, errors: Errors) -> None:
         if not self._is_at_work(ending):

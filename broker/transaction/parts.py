@@ -15,6 +15,7 @@ from replication.metadata.features import TRANSACTION_VERSION
 
 if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
+    from broker.coordinators import CountPartitions
     from broker.groups import Groups
     from broker.transaction.verifier import Verifier
     from coordinator.transaction.shard import Endings
@@ -55,15 +56,18 @@ def assemble(
     groups: Groups,
     purgatory: ProducePurgatory,
     channels: Channels | None,
+    count_partitions: CountPartitions | None = None,
 ) -> TransactionParts:
-    """The parts of one broker; `channels` is None where it is alone."""
+    """The parts of one broker; `channels` and `count_partitions` are None where it is alone."""
     node_id = config.node_id
     markers = MarkerWriter(replicas, groups, turn, purgatory, config.integer("request.timeout.ms"))
 
     def endings(coordinator: Transactions) -> Endings:
         from broker.transaction.endings import Endings
 
-        return Endings(node_id, holder, markers, coordinator.manager, env.timer, env.tasks, channels)
+        return Endings(
+            node_id, holder, markers, coordinator.manager, env.timer, env.tasks, channels, count_partitions
+        )
 
     def version() -> int:
         return holder.current.features.level(TRANSACTION_VERSION)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.simulation.client import wire_name
 from tests.simulation.faults import Faults, Kind
 from tests.simulation.history import TopicPartition
+from tests.simulation.inside import batches_of, replica_on
 from tests.simulation.leader_checks import LeaderChecks, broker_ids
 from tests.simulation.loop import HostLoop
 from tests.simulation.machine import BrokerMachine
@@ -25,6 +26,7 @@ SESSION_MS = 2_000
 COMPARE_EVERY_US = 800 * MS_US
 LOOK_EVERY_US = 80 * MS_US
 OFTEN_S = (1, 3)
+NOBODY_LOOKS = -1
 
 
 class QuietCluster(Scenario):
@@ -74,6 +76,7 @@ class QuietCluster(Scenario):
         self.tree.on_state = self._state_changed
         self.tree.may_be_unclean = lambda topic: False
         self.history.leads = self._leads
+        self.history.appended_in = self._appended_in
         world.after(LOOK_EVERY_US, self._look)
         world.after(COMPARE_EVERY_US, self._compare_replicas)
 
@@ -95,6 +98,14 @@ class QuietCluster(Scenario):
     def _leads(self, partition: TopicPartition, broker_id: int) -> bool:
         state = self.tree.state(wire_name(partition[0]), partition[1])
         return state is not None and state.leader == broker_id
+
+    def _appended_in(self, partition: TopicPartition, broker_id: int, offset: int) -> int | None:
+        topic_id = self.tree.topic(wire_name(partition[0])).topic_id or b""
+        replica = replica_on(self.machines[broker_id - 1], topic_id, partition[1])
+        if replica is None:
+            return NOBODY_LOOKS
+        found = (epoch for first, last, epoch, _ in batches_of(replica.log) if first <= offset <= last)
+        return next(found, None)
 
     def _look(self) -> None:
         self._leader_checks.look()

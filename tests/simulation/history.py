@@ -46,13 +46,17 @@ class PartitionHistory:
 
 
 class History:
-    """See the module. `fail` is told of each breach. `leads` tells who leads a partition, really."""
+    """See the module. `fail` is told of each breach. `leads` tells who leads a partition, really, and
+    `appended_in` the leader epoch of what a broker has at an offset: -1 where nobody can look, None where it
+    has nothing.
+    """
 
     def __init__(self, fail: Callable[[str], None]) -> None:
         self._fail = fail
         self._sent: dict[bytes, Sent] = {}
         self.leaders_move = False  # then acks=1 promises nothing
         self.leads: Callable[[TopicPartition, int], bool] = lambda partition, broker_id: True
+        self.appended_in: Callable[[TopicPartition, int, int], int | None] = lambda *place: None
         self.restarts = 0  # of brokers
         self.group_losses = 0  # how often what groups committed may have been lost
         self.partitions: dict[TopicPartition, PartitionHistory] = {}
@@ -64,6 +68,19 @@ class History:
     def losses(self, partition: TopicPartition) -> int:
         """How often records of it may have been lost so far."""
         return self.of(partition).losses
+
+    def stands_after_losses(
+        self, partition: TopicPartition, broker_id: int, leader_epoch: int, offset: int
+    ) -> bool:
+        """Whether what a broker acknowledged counts, where an unclean leader was elected: one who led before
+        and has not heard of it goes on with its log, which is no more. `leader_epoch` is what the producer
+        believes in, who cannot know.
+        """
+        clean_epoch = self.of(partition).clean_epoch
+        if not clean_epoch:
+            return True
+        epoch = self.appended_in(partition, broker_id, offset)
+        return (leader_epoch if epoch is None else epoch) >= clean_epoch
 
     def sending(
         self,

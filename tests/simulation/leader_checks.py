@@ -2,7 +2,7 @@
 
 - In one leader epoch of a partition one broker leads, whoever says so: the tree, a broker's role, what it
   follows, or what it tells clients of. While a broker runs, neither its role nor what it tells goes back to
-  an earlier epoch.
+  an earlier epoch. Of a topic that is to be deleted it may tell no more, partition by partition.
 - A leader's high watermark never falls within an epoch, is not above the end of its log, and no member of the
   ISR has less. It stands still while the ISR is smaller than the minimum. A log's start never falls while its
   broker runs, and is not above the high watermark.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from replication.metadata import paths
-from replication.metadata.image import TopicImage
+from replication.metadata.image import PartitionImage, TopicImage
 from replication.metadata.payloads import StatePayload
 from tests.simulation.inside import broker_epoch_of, image_of, replica_on, replicas_on
 from tests.simulation.machine import BrokerMachine
@@ -42,6 +42,7 @@ class LeaderChecks:
         self._machines, self._tree, self._fail, self._keeps = machines, tree, fail, keeps
         self._leaders: dict[tuple[Key, int], int] = {}
         self._images: dict[str, dict[str, TopicImage]] = {}
+        self._told: dict[tuple[str, Key], int] = {}  # the greatest epoch that a broker told of
         self._epochs: dict[tuple[str, Key], tuple[Any, int]] = {}
         self._marks: dict[tuple[str, Key], tuple[int, int]] = {}
         self._still: dict[tuple[str, Key], tuple[int, int]] = {}  # partition epoch and mark under the minimum
@@ -88,16 +89,29 @@ class LeaderChecks:
                 continue
             known[name] = topic
             for each in topic.partitions:
-                key = (topic.topic_id, each.index)
-                self._leads(name, key, each.leader_epoch, each.leader, f"the metadata of {machine.name}")
-                same = before is not None and before.topic_id == topic.topic_id
-                epoch = (
-                    before.partitions[each.index].leader_epoch
-                    if same and each.index < len(before.partitions)
-                    else -1
-                )
-                if each.leader_epoch < epoch:
-                    self._fail(f"{machine.name} tells of epoch {each.leader_epoch} of {name}, after {epoch}")
+                self._look_at_told(machine, topic, each)
+
+    def _look_at_told(self, machine: BrokerMachine, topic: TopicImage, told: PartitionImage) -> None:
+        name, key = topic.name, (topic.topic_id, told.index)
+        place = f"{machine.name}.{machine.lives}", key
+        before = self._told.get(place, -1)
+        if not told.replicas:  # nothing was told, or that it goes
+            if before >= 0 and self._is_there_to_stay(topic):
+                self._fail(f"{machine.name} tells no more of {name}-{told.index}, after epoch {before}")
+            return
+        self._leads(name, key, told.leader_epoch, told.leader, f"the metadata of {machine.name}")
+        if told.leader_epoch < before:
+            self._fail(
+                f"{machine.name} tells of epoch {told.leader_epoch} of {name}-{told.index}, after {before}"
+            )
+        self._told[place] = told.leader_epoch
+
+    def _is_there_to_stay(self, topic: TopicImage) -> bool:
+        """Whether the topic of this id exists and is not to be deleted."""
+        if paths.topic(topic.name) not in self._tree.nodes:
+            return False
+        going = topic.name in self._tree.children.get(paths.DELETE_TOPICS, ())
+        return not going and self._tree.topic(topic.name).topic_id == topic.topic_id
 
     # -- offsets
 

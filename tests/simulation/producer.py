@@ -15,12 +15,13 @@ from protocol import messages as m
 from protocol.records.batch import Record
 from protocol.records.builder import build_batch
 from tests.simulation.caller import CallLost
-from tests.simulation.client import REQUEST_TIMEOUT_S, RETRIABLE, Client, wire_name
+from tests.simulation.client import REQUEST_TIMEOUT_S, RETRIABLE, Client, Leader, wire_name
 from tests.simulation.history import TopicPartition
 
 OUT_OF_ORDER, UNKNOWN_PRODUCER, BAD_EPOCH = 45, 59, 47
 WINDOW = 5  # batches in flight: what a broker remembers of a producer
 BIG_BYTES = 20_000
+LOST = -1  # as the losses at the begin of a row: something of it is
 
 
 @dataclass(slots=True, frozen=True)
@@ -176,7 +177,7 @@ class Lane:
                 outcomes.append(_partition_answer(await caller.answer(asked, REQUEST_TIMEOUT_S)))
             except CallLost:
                 outcomes.append(None)
-        return self._settle(outcomes, leader.node_id)
+        return self._settle(outcomes, leader)
 
     def _tell(self, caller: Any, topic_id: bytes) -> None:
         for batch in self._window:
@@ -204,12 +205,12 @@ class Lane:
             ],
         )
 
-    def _settle(self, outcomes: list[Any], broker_id: int) -> bool:
+    def _settle(self, outcomes: list[Any], leader: Leader) -> bool:
         """What became of the window. An outcome is the partition's answer, or None if there was none.
 
         One who leads no more and does not know it yet may lack sequences that the next leader has.
         """
-        history, partition = self._producer.history, self._partition
+        history, partition, broker_id = self._producer.history, self._partition, leader.node_id
         again: list[Batch] = []
         lost_id = False
         for batch, outcome in zip(self._window, outcomes, strict=True):
@@ -218,9 +219,13 @@ class Lane:
             if error == 0:
                 self._gap = self._gap or (bool(again) and not self._known)
                 self._known = True
+                offset = outcome.base_offset
+                stands = history.stands_after_losses(partition, broker_id, leader.epoch, offset)
+                if not stands:
+                    self._row_losses = LOST
                 if not forgiven:
-                    firm = self._kind.acks == -1 or not history.leaders_move
-                    history.acknowledged(partition, outcome.base_offset, batch.values, firm=firm)
+                    firm = stands and (self._kind.acks == -1 or not history.leaders_move)
+                    history.acknowledged(partition, offset, batch.values, firm=firm)
             elif error in (OUT_OF_ORDER, UNKNOWN_PRODUCER, BAD_EPOCH) and history.leads(partition, broker_id):
                 if not again and not self._may_be_forgotten(batch):
                     self._fail(f"error {error} for sequence {batch.sequence}")

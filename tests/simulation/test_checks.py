@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from replication.metadata.image import ClusterImage, PartitionImage, TopicImage
 from replication.metadata.payloads import StatePayload
 from tests.simulation import leader_checks, replica_checks
 from tests.simulation.leader_checks import LeaderChecks
@@ -54,7 +55,8 @@ class Brokers:
         monkeypatch.setattr(replica_checks, "replicas_on", self.on)
         monkeypatch.setattr(replica_checks, "batches_of", lambda log: log.batches)
         monkeypatch.setattr(leader_checks, "replicas_on", self.on)
-        monkeypatch.setattr(leader_checks, "image_of", lambda machine: None)
+        self.image = None
+        monkeypatch.setattr(leader_checks, "image_of", lambda machine: self.image)
         monkeypatch.setattr(leader_checks, "broker_epoch_of", lambda machine: self.registered)
         monkeypatch.setattr(
             leader_checks, "replica_on", lambda machine, *_: next(iter(self.on(machine)), None)
@@ -62,12 +64,30 @@ class Brokers:
         self.registered = 7
         self.state = StatePayload(1, 2, 1, (1, 2, 3))
         nodes = {f"/brokers/ids/{number}": SimpleNamespace(created_id=7) for number in machines}
-        tree = SimpleNamespace(state=lambda topic, index: self.state, nodes=nodes)
+        nodes["/brokers/topics/t"] = SimpleNamespace()
+        self.going = {}
+        tree = SimpleNamespace(
+            state=lambda topic, index: self.state,
+            nodes=nodes,
+            children={"/admin/delete_topics": self.going},
+            topic=lambda topic: SimpleNamespace(topic_id=ID),
+        )
         self.logs = ReplicaChecks(list(machines.values()), self.told.append)
         self.leaders = LeaderChecks(machines, tree, self.told.append, lambda topic: True)
 
     def on(self, machine):
         return self.replicas[int(machine.name[1:])]
+
+    def tell(self, *partitions):
+        """All brokers tell clients of these (leader, epoch); None: of one they tell nothing."""
+        gap = -1, -1, -1, (), ()
+        known = [
+            PartitionImage(index, *((*each, 0, (1,), (1, 2, 3)) if each else gap))
+            for index, each in enumerate(partitions)
+        ]
+        self.image = ClusterImage().with_topics([TopicImage("t", ID, tuple(known))])
+        self.leaders.look()
+        return self.told
 
     def have(self, *replicas):
         for number, each in enumerate(replicas, 1):
@@ -179,6 +199,20 @@ def test_a_role_that_goes_back_to_an_earlier_epoch_is_told(brokers):
     follows.leader_epoch, follows.leader_id = 2, 1
     brokers.leaders.look()
     assert brokers.told == ["t-0 on b1: epoch 2 after 3"]
+
+
+def test_metadata_that_goes_back_to_an_earlier_epoch_is_told_also_across_a_gap(brokers):
+    assert brokers.tell((1, 2), (2, 3)) == []
+    brokers.going["t"] = None
+    assert brokers.tell(None, (2, 3)) == []
+    brokers.going.clear()
+    assert brokers.tell((1, 1), (2, 3))[0] == "b1 tells of epoch 1 of t-0, after 2"
+
+
+def test_a_partition_that_metadata_tells_no_more_is_told_unless_its_topic_is_to_be_deleted(brokers):
+    assert brokers.tell(None, (2, 3)) == []
+    assert brokers.tell((1, 2), (2, 3)) == []
+    assert brokers.tell(None, (2, 3))[0] == "b1 tells no more of t-0, after epoch 2"
 
 
 def test_a_start_that_falls_is_told_of_the_same_log_only(brokers):

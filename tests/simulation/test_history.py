@@ -71,3 +71,17 @@ def test_what_may_be_lost_is_no_promise_any_more_and_what_comes_after_it_is_one(
     assert story.failures == []
     history.check_log(P, 0, story.rows(a[0], a[1], a[5]))
     assert len(story.failures) == 1
+
+
+@pytest.mark.parametrize(
+    ("appended_in", "believed", "stands"),
+    [(4, 2, True), (3, 5, False), (None, 4, True), (None, 3, False), (-1, 5, False)],
+)
+def test_what_an_old_leader_acknowledged_after_an_unclean_election_is_no_promise(
+    story, appended_in, believed, stands
+):
+    history = story.history
+    history.appended_in = lambda partition, broker_id, offset: appended_in
+    assert history.stands_after_losses(P, 1, believed, 7)
+    history.of(P).clean_epoch = 4
+    assert history.stands_after_losses(P, 1, believed, 7) is stands

@@ -65,6 +65,35 @@ def test_a_topic_that_cannot_be_made_is_told_of_once(tmp_path, caplog, name, fac
         assert record.getMessage().startswith(f"{who} have no coordinator, as {life.topic} cannot be created")
 
 
+def test_keys_are_spread_over_the_partitions_that_the_store_counts(broker):
+    """The image may not have all of them yet. Until the store has answered nobody has a coordinator."""
+    life = broker.ctx.groups
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def count(topic):
+        assert topic == life.topic
+        asked.set()
+        await answer.wait()
+        return 7
+
+    async def create():
+        creating = asyncio.ensure_future(life.create_topic())
+        await asked.wait()
+        assert (life.coordinator_of("g"), life.manager().runtime.partition_count) == (-1, 0)
+        answer.set()
+        return await creating
+
+    life.count_partitions = count
+    assert broker.runner.run(create()) is ErrorCode.NONE
+    runtime = life.manager().runtime
+    assert runtime.partition_count == 7
+    found = {runtime.partition_for(key): life.coordinator_of(key) for key in "abcdefg"}
+    assert found == {0: 1, 1: 1, 2: 1, 3: -1, 4: -1, 5: -1, 6: -1}, "of some the image has not heard"
+    topic = TopicToDelete(name=life.topic)
+    broker.runner.run(broker.ctx.controller.delete_topics([topic], timeout_ms=1000))
+    assert runtime.partition_count == 3, "as many as it would be made with"
+
+
 def test_loads_run_a_few_at_a_time_and_are_waited_for(broker):
     running, most, ended = 0, 0, []
 

@@ -8,17 +8,23 @@ from types import SimpleNamespace
 from typing import Any
 
 from replication.cluster.channel import ChannelLost
+from replication.metadata.image import ClusterImage, PartitionImage, TopicImage
 
 HERE, THERE, NOBODY = 1, 2, -1
 
 
-def image_of(**leaders: list[int]) -> Any:
+def image_of(**leaders: list[int]) -> ClusterImage:
     """Topics by the leaders of their partitions."""
-    return SimpleNamespace(
-        topics={
-            name: SimpleNamespace(partitions=[SimpleNamespace(leader=leader) for leader in found])
-            for name, found in leaders.items()
-        }
+    return ClusterImage().with_topics(
+        TopicImage(
+            name,
+            name.encode().ljust(16),
+            tuple(
+                PartitionImage(index, leader, 0, 0, (HERE, THERE), (HERE, THERE))
+                for index, leader in enumerate(found)
+            ),
+        )
+        for name, found in leaders.items()
     )
 
 

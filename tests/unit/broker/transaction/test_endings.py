@@ -14,6 +14,7 @@ from coordinator.result import CoordinatorError
 from coordinator.transaction.state import Transaction, TxnState
 from protocol import messages as m
 from protocol.errors import ErrorCode as E
+from replication.metadata.store import StoreFailed
 from tests.unit.broker.transaction.stage import HERE, NOBODY, THERE, Others, Tasks, Timer, image_of
 
 Cell = tuple[str, int]
@@ -23,7 +24,11 @@ EPOCH = 9
 class Stage:
     """An `Endings` whose local markers are answered by the test."""
 
-    def __init__(self, *, alone: bool = False, **leaders: list[int]) -> None:
+    def __init__(
+        self, *, alone: bool = False, stored: dict[str, int] | None = None, **leaders: list[int]
+    ) -> None:
+        self.stored = stored or {}
+        self.store_fails = False
         self.holder = SimpleNamespace(current=image_of(**leaders))
         self.timer, self.tasks, self.others = Timer(), Tasks(), Others()
         self.local: list[tuple[Marker, list[Cell], Callable[[dict[Cell, E]], None]]] = []
@@ -38,8 +43,14 @@ class Stage:
             self.timer,
             self.tasks,  # type: ignore[arg-type]
             None if alone else self.others,
+            None if alone else self.count_partitions,
         )
         self.runtime = self
+
+    async def count_partitions(self, topic: str) -> int:
+        if self.store_fails:
+            raise StoreFailed("/brokers/topics/t")
+        return self.stored.get(topic, 0)
 
     def write(self, marker: Marker, cells: Sequence[Cell], done: Callable[[dict[Cell, E]], None]) -> None:
         self.local.append((marker, list(cells), done))
@@ -174,9 +185,44 @@ def test_it_is_sent_to_who_leads_then() -> None:
 def test_a_partition_that_is_gone_needs_no_marker() -> None:
     stage = Stage(a=[HERE])
     stage.decide(("a", 0), ("gone", 0), ("a", 7))
+    stage.tasks.run()
     stage.answer(E.NOT_LEADER_OR_FOLLOWER)
     stage.holder.current = image_of()
     stage.timer.ring()
+    assert stage.completed == [], "the store has not been asked yet"
+    stage.tasks.run()
+    assert (len(stage.completed), stage.timer.waiting) == (1, [])
+
+
+def test_a_broker_alone_knows_by_itself_which_partitions_are_gone() -> None:
+    stage = Stage(alone=True, a=[HERE])
+    stage.decide(("gone", 0), ("a", 7))
+    assert len(stage.completed) == 1
+
+
+def test_a_partition_of_which_the_broker_was_not_told_yet_gets_its_marker() -> None:
+    stage = Stage(stored={"a": 2, "late": 1}, a=[HERE])
+    stage.decide(("a", 1), ("late", 0), ("gone", 0))
+    stage.tasks.run()
+    assert stage.completed == []
+    stage.timer.ring()  # nothing new
+    stage.tasks.run()
+    stage.holder.current = image_of(a=[HERE, HERE], late=[HERE])
+    stage.timer.ring()
+    assert stage.local[0][1] == [("a", 1), ("late", 0)]
+    stage.answer(E.NONE, E.NONE)
+    assert len(stage.completed) == 1
+
+
+def test_a_store_that_does_not_answer_is_asked_again() -> None:
+    stage = Stage()
+    stage.store_fails = True
+    stage.decide(("gone", 0))
+    stage.tasks.run()
+    assert (stage.completed, len(stage.timer.waiting)) == ([], 1)
+    stage.store_fails = False
+    stage.timer.ring()
+    stage.tasks.run()
     assert len(stage.completed) == 1
 
 
