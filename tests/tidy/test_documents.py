@@ -1,4 +1,4 @@
-"""The files and tests that the documents name are there."""
+"""The files and tests that the documents name are there, and each line of a map of tests names one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import pytest
 
 from tests.tidy.sources import ROOT, report, tree_of
 
-DOCUMENTS = ("ARCHITECTURE.md", "README.md", "CHANGELOG.md", "SUPPORTED.md", "docs/replication-tests.md")
+MAPS = ("docs/replication-tests.md", "docs/transaction-tests.md")
+DOCUMENTS = ("ARCHITECTURE.md", "README.md", "CHANGELOG.md", "SUPPORTED.md", *MAPS)
 FOLDERS = "bench|broker|coordinator|ottla|protocol|replication|runtime|spark_jobs|storage|tests"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./-]*)`|\]\(([\w./-]+\.md)\)")
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+HEADING = ("| behaviour | proved by |", "|--|--|")
 IN_A_WHEEL = ("ottla/_lib/",)
 
 
@@ -34,6 +36,15 @@ def test_every_test_that_is_named_exists() -> None:
             file = ROOT / path
             if not file.exists() or name not in functions_of(file):
                 findings.append(f"{document}: {path}::{name}")
+    assert not findings, report(findings)
+
+
+@pytest.mark.parametrize("document", MAPS)
+def test_every_line_of_a_map_names_a_test(document: str) -> None:
+    lines = (ROOT / document).read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("|") and line not in HEADING]
+    assert rows
+    findings = [f"{document}: {row}" for row in rows if not NAMED_TEST.search(row)]
     assert not findings, report(findings)
 
 

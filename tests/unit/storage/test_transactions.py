@@ -421,6 +421,27 @@ def test_an_open_transaction_is_not_forgotten_with_the_last_of_its_records():
     assert log.fetched_aborted(2) == [(1, 0)]
 
 
+def test_retention_takes_segments_under_an_open_transaction():
+    """Time does not wait for who does not end; what is left of the transaction is still undecided."""
+    log = Log(LogConfig(segment_bytes=300, retention_ms=10))
+    log.data(1)
+    for _ in range(6):
+        log.plain(2)
+    log.data(1)
+    log.replicate()
+    assert log.log.last_stable_offset == 0
+    assert log.log.delete_old_segments(START_MS + 1000) > 1
+    start = log.log.start_offset
+    assert start > 1
+    assert log.log.last_stable_offset == start
+    log.restart(clean=False)
+    assert log.log.last_stable_offset == start
+    log.abort(1)
+    log.replicate()
+    assert log.log.last_stable_offset == log.log.end_offset == 15
+    assert log.fetched_aborted(14) == [(1, 0)]
+
+
 def test_a_marker_of_version_2_raises_the_epoch():
     """KIP-890: one of the same epoch is refused, unless it is sent again or no epoch is left."""
     log = Log()

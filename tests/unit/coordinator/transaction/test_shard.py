@@ -155,6 +155,18 @@ def test_an_open_transaction_goes_on_at_a_new_coordinator_and_its_time_runs_from
     assert again.ask("end", ID, known, True, 0, None)[0] is E.PRODUCER_FENCED
 
 
+def test_a_transaction_with_a_change_under_way_is_not_taken_to_be_too_long() -> None:
+    coordinator = Coordinator()
+    known = coordinator.begun(CELL)
+    coordinator.time.advance(TIMEOUT_MS + 1)
+    coordinator.hold = True
+    coordinator.manager.add_partitions(ID, known, [("b", 1)], 0, lambda *_: None)
+    assert coordinator.shard.timed_out() == []
+    coordinator.hold = False
+    coordinator.commit()
+    assert coordinator.shard.timed_out() == [ID]
+
+
 def test_a_repeated_request_for_an_id_is_not_known_to_a_new_coordinator() -> None:
     coordinator = Coordinator()
     _, first = coordinator.init()
