@@ -14,19 +14,31 @@ import pytest
 from tests.support.machine import kcat
 from tests.support.ottla_process import OttlaProcess
 from tests.support.tools import kafka_tool, ottla_tool
+from tests.support.transactions import committed_values
+from tests.support.waiting import wait_until
+from tests.support.wire_client import WireClient
 
 ADDRESS = "127.0.0.1:9092"
 TIMEOUT_S = 60
 README = Path(__file__).resolve().parents[2] / "README.md"
 STEPS = README.read_text(encoding="utf-8").partition("## First steps")[2].partition("\n## ")[0]
-PYTHON = {
-    library: next(text for text in re.findall(r"```python\n(.*?)```", STEPS, re.DOTALL) if marker in text)
-    for library, marker in (
-        ("confluent-kafka", "from confluent_kafka"),
-        ("kafka-python", "from kafka import"),
-        ("aiokafka", "from aiokafka"),
-    )
+LIBRARIES = {
+    "confluent-kafka": "from confluent_kafka",
+    "kafka-python": "from kafka import",
+    "aiokafka": "from aiokafka",
 }
+
+
+def examples(mark: str) -> dict[str, str]:
+    """The first piece of Python of each library that has the mark in it."""
+    blocks = [text for text in re.findall(r"```python\n(.*?)```", STEPS, re.DOTALL) if mark in text]
+    return {
+        library: next(text for text in blocks if imports in text) for library, imports in LIBRARIES.items()
+    }
+
+
+PYTHON = examples("")
+IN_TRANSACTIONS = examples("send_offsets_to_transaction")
 COMMANDS = re.findall(r"^    (\S.*)$", STEPS, re.MULTILINE)
 
 
@@ -68,6 +80,28 @@ def test_a_client_writes_and_reads_its_record_in_a_group(broker, library) -> Non
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "b'EWR,IAH'\n"), done.stderr
+
+
+@pytest.mark.parametrize("library", IN_TRANSACTIONS)
+def test_a_client_copies_a_record_in_a_transaction(broker, library) -> None:
+    (write,) = commands("ottla console-producer", broker)
+    assert ottla_tool(*write[1:], stdin="three\n").returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-c", IN_TRANSACTIONS[library].replace(ADDRESS, broker.bootstrap_servers)],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    with WireClient(broker.bootstrap_servers) as wire:
+        wait_until(lambda: [done.stdout] == [f"{each!r}\n" for each in last_copy(wire)], "the copy")
+    (listing,) = commands("ottla transactions", broker)
+    assert "copier-" in ottla_tool(*listing[1:]).stdout
+
+
+def last_copy(wire: WireClient) -> list[bytes]:
+    return committed_values(wire, "copies")[-1:]
 
 
 @pytest.mark.kcat
