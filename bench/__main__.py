@@ -28,6 +28,7 @@ from bench import (
     several,
     spark,
     three,
+    transactions,
 )
 from bench.rounds import Plan, Row
 from ottla.client import ClientError
@@ -40,6 +41,7 @@ PARTS: dict[str, Callable[[Sequence[brokers.Broker], Plan], Iterator[Row]]] = {
     "latency": latency.rows,
     "groups": groups.rows,
     "reload": group_reload.rows,
+    "transactions": transactions.rows,
     "recovery": recovery.rows,
     "compaction": compaction.rows,
     "scale": scale.rows,

@@ -6,16 +6,14 @@ plain commits, all under keys of their own, so compaction has nothing to remove.
 
 from __future__ import annotations
 
-import re
-import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from bench import brokers as made
-from bench.brokers import STALL_LINE, Broker
-from bench.rounds import Plan, Row, Sample, measure
-from ottla.client import ClientError, KafkaClient
+from bench.brokers import Broker
+from bench.rounds import Plan, Row
+from bench.starting import second_lives
+from ottla.client import KafkaClient
 from protocol import messages as m
 
 TOPIC = "bench-reload"
@@ -27,49 +25,18 @@ _FETCH_VERSION, _COMMIT_VERSION = 8, 8
 
 def rows(brokers: Sequence[Broker], plan: Plan) -> Iterator[Row]:
     """One life of each broker gives both figures; the loop is ours alone."""
-    kinds = [broker.name for broker in brokers if broker.process is not None]
     groups = int(GROUPS * plan.scale)
     label = f"start with {groups * PARTITIONS:,} committed offsets, until all groups are served"
-    stalls: dict[str, list[Sample]] = {}
-
-    def live(kind: str) -> Callable[[], Sample]:
-        def run() -> Sample:
-            seconds, stall_ms = one_life(kind, groups)
-            if stall_ms is not None:
-                stalls.setdefault(kind, []).append(Sample(stall_ms))
-            return Sample(seconds)
-
-        return run
-
     row = Row("Loading groups", label, "s", lower_is_better=True, digits=2)
-    yield measure(row, {kind: live(kind) for kind in kinds}, rounds=1)
-    if stalls:
-        yield Row("Loading groups", "the loop held up at most", "ms", lower_is_better=True, samples=stalls)
-
-
-def one_life(kind: str, groups: int) -> tuple[float, int | None]:
-    """Fill, stop, start and wait: seconds, and the longest stall in ms where the broker tells one."""
-    broker = made.make(kind)
-    assert broker.process is not None
-    try:
-        broker.process.start()
-        broker.create_topic(TOPIC, PARTITIONS)
-        _fill(broker, groups)
-        broker.process.stop()
-        seconds = _start_to_served(broker, groups)
-        broker.process.stop()
-        told = re.findall(STALL_LINE, broker.process.output_path.read_text(errors="replace"))
-        return seconds, int(told[-1]) if told else None
-    finally:
-        broker.process.stop()
-        shutil.rmtree(broker.process.directory, ignore_errors=True)
+    yield from second_lives(row, brokers, lambda broker: fill(broker, groups), look, LIMIT_SECONDS)
 
 
 def _name(group: int) -> str:
     return f"bench-reload-{group:04d}"
 
 
-def _fill(broker: Broker, groups: int) -> None:
+def fill(broker: Broker, groups: int) -> list[str]:
+    broker.create_topic(TOPIC, PARTITIONS)
     of_topic = m.OffsetCommitRequest.OffsetCommitRequestTopic
     of_partition = m.OffsetCommitRequest.OffsetCommitRequestPartition
     places = [of_partition(partition_index=n, committed_offset=n) for n in range(PARTITIONS)]
@@ -79,7 +46,8 @@ def _fill(broker: Broker, groups: int) -> None:
             request = m.OffsetCommitRequest(
                 group_id=_name(group), generation_id_or_member_epoch=-1, topics=topics
             )
-            _until(lambda r=request: _committed(client, r), "a commit")
+            _until(partial(_committed, client, request), "a commit")
+    return [_name(group) for group in range(groups)]
 
 
 def _committed(client: KafkaClient, request: m.OffsetCommitRequest) -> bool:
@@ -90,37 +58,10 @@ def _committed(client: KafkaClient, request: m.OffsetCommitRequest) -> bool:
     return errors == {0}
 
 
-def _start_to_served(broker: Broker, groups: int) -> float:
-    """Seconds from the start of the process until every group's offsets are there."""
-    assert broker.process is not None
-    problems: list[RuntimeError] = []
-
-    def start() -> None:
-        try:
-            broker.process.start()  # type: ignore[union-attr]
-        except RuntimeError as error:
-            problems.append(error)
-
-    starter = threading.Thread(target=start)
-    begin = time.perf_counter()
-    starter.start()
-    missing = [_name(group) for group in range(groups)]
-
-    def served() -> bool:
-        if problems:
-            raise problems[0]
-        try:
-            with KafkaClient(broker.bootstrap, "bench", timeout_s=60) as client:
-                while missing and _has_offsets(client, missing[-1]):
-                    missing.pop()
-        except ClientError:
-            pass
-        return not missing
-
-    _until(served, "all groups to be served")
-    took = time.perf_counter() - begin
-    starter.join()
-    return took
+def look(broker: Broker, missing: list[str]) -> None:
+    with KafkaClient(broker.bootstrap, "bench", timeout_s=60) as client:
+        while missing and _has_offsets(client, missing[-1]):
+            missing.pop()
 
 
 def _has_offsets(client: KafkaClient, group: str) -> bool:

@@ -72,9 +72,17 @@ def produce_frame(topic: str, partition: int, batch: Batch, acks: int = 1) -> by
 
 
 def fetch_frame(
-    topic: str, partition: int, offset: int, max_bytes: int, wait_ms: int = 500, min_bytes: int = 1
+    topic: str,
+    partition: int,
+    offset: int,
+    max_bytes: int,
+    wait_ms: int = 500,
+    min_bytes: int = 1,
+    isolation_level: int = 0,
 ) -> bytes:
-    """A Fetch request without a session for one partition; max_bytes 1 gives one batch."""
+    """A Fetch request without a session for one partition; max_bytes 1 gives one batch. Isolation level 1 is
+    read_committed.
+    """
     asked = m.FetchRequest.FetchPartition(
         partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes
     )
@@ -84,6 +92,7 @@ def fetch_frame(
         max_bytes=50 << 20,
         session_id=0,
         session_epoch=-1,
+        isolation_level=isolation_level,
         topics=[m.FetchRequest.FetchTopic(topic=topic, partitions=[asked])],
     )
     return _framed(ApiKey.FETCH, FETCH_VERSION, request.encode(FETCH_VERSION))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench import group_reload, job
+from bench.starting import second_life
 from ottla.client import KafkaClient
 from protocol import messages as m
 from tests.support.ottla_process import OttlaProcess
@@ -48,6 +49,8 @@ def test_a_group_of_the_load_settles_rebalances_and_commits(tmp_path: Path) -> N
 
 
 def test_a_broker_is_filled_and_comes_back_with_all_its_groups() -> None:
-    seconds, stall_ms = group_reload.one_life("ottla", 3)
-    assert 0 < seconds < 30
+    seconds, stall_ms = second_life(
+        "ottla", lambda broker: group_reload.fill(broker, 3), group_reload.look, 60
+    )
+    assert seconds > 0
     assert stall_ms is not None
