@@ -162,9 +162,13 @@ def test_a_transaction_with_a_change_under_way_is_not_taken_to_be_too_long() -> 
     coordinator.hold = True
     coordinator.manager.add_partitions(ID, known, [("b", 1)], 0, lambda *_: None)
     assert coordinator.shard.timed_out() == []
+    fenced: list[tuple[E, bool | None]] = []
+    coordinator.manager.fence(ID, lambda error, response: fenced.append((error, response)))
     coordinator.hold = False
     coordinator.commit()
+    assert fenced == [(E.NONE, False)]
     assert coordinator.shard.timed_out() == [ID]
+    assert coordinator.txn.partitions == {CELL, ("b", 1)}
 
 
 def test_a_repeated_request_for_an_id_is_not_known_to_a_new_coordinator() -> None:
