@@ -3,21 +3,39 @@
     python -m tests.exactly_once.copier {confluent|aiokafka|kafka-python} SERVERS SOURCE TARGET ID
 
 Offsets are committed in the transactions, in the group that is called as the transactional id. It begins anew
-by ending: whatever fails ends the process with exit code 3, and who started it starts it again.
+by ending: whatever fails ends the process with exit code 3, and who started it starts it again. A round that
+does not come to its end ends it, too, with exit code 1 and the stack of each thread. Nothing is committed
+before every record of the transaction is acknowledged, and nothing that was read under an earlier assignment.
 """
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
+import logging
 import os
 import sys
 import traceback
 from collections.abc import Callable
 
+from tests.support.waiting import wait_until
+
 FAILED = 3
 AT_ONCE = 500
 WAIT_S = 0.2
 TIMEOUT_S = 60
+ROUND_S = 60  # a client that hangs is ended; one of a slow machine is not
+PARTITIONS = 3
+
+
+def begin_round() -> None:
+    """The process ends unless the next round begins in time."""
+    faulthandler.dump_traceback_later(ROUND_S, exit=True)
+
+
+def give_up(*_: object) -> None:
+    """What was read under an assignment may be read by others, or again, once it is revoked."""
+    raise RuntimeError("the assignment is revoked")
 
 
 def copy_with_confluent(servers: str, source: str, target: str, name: str) -> None:
@@ -46,8 +64,9 @@ def copy_with_confluent(servers: str, source: str, target: str, name: str) -> No
         }
     )
     producer.init_transactions(TIMEOUT_S)
-    consumer.subscribe([source])
+    consumer.subscribe([source], on_revoke=give_up, on_lost=give_up)
     while True:
+        begin_round()
         messages = [each for each in consumer.consume(AT_ONCE, WAIT_S) if not each.error()]
         if not messages:
             continue
@@ -64,28 +83,32 @@ def copy_with_aiokafka(servers: str, source: str, target: str, name: str) -> Non
 
 
 async def _copy_with_aiokafka(servers: str, source: str, target: str, name: str) -> None:
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
     consumer = AIOKafkaConsumer(
-        source,
         bootstrap_servers=servers,
         group_id=name,
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        session_timeout_ms=6000,
     )
     producer = AIOKafkaProducer(bootstrap_servers=servers, transactional_id=name)
     await producer.start()
     await consumer.start()
+    # Not by subscription: aiokafka rebalances amid a transaction, and reads again what that one has copied.
+    consumer.assign([TopicPartition(source, index) for index in range(PARTITIONS)])
     while True:
+        begin_round()
         batches = await consumer.getmany(timeout_ms=int(WAIT_S * 1000), max_records=AT_ONCE)
         if not batches:
             continue
         async with producer.transaction():
-            for partition, messages in batches.items():
-                for each in messages:
-                    await producer.send(target, each.value, each.key, partition.partition)
+            sent = [
+                await producer.send(target, each.value, each.key, partition.partition)
+                for partition, messages in batches.items()
+                for each in messages
+            ]
+            await asyncio.gather(*sent)
             offsets = {partition: messages[-1].offset + 1 for partition, messages in batches.items()}
             await producer.send_offsets_to_transaction(offsets, name)
 
@@ -105,18 +128,28 @@ def copy_with_kafka_python(servers: str, source: str, target: str, name: str) ->
     producer = KafkaProducer(bootstrap_servers=servers, transactional_id=name, acks="all")
     producer.init_transactions()
     while True:
+        begin_round()
         batches = consumer.poll(timeout_ms=int(WAIT_S * 1000), max_records=AT_ONCE)
         if not batches:
             continue
         producer.begin_transaction()
-        for partition, messages in batches.items():
-            for each in messages:
-                producer.send(target, each.value, each.key, partition=partition.partition)
+        sent = [
+            producer.send(target, each.value, each.key, partition=partition.partition)
+            for partition, messages in batches.items()
+            for each in messages
+        ]
+        # Where a batch fails under a commit, kafka-python takes a new epoch and tells that it has committed.
+        wait_until(
+            lambda sent=sent: any(each.failed() for each in sent) or all(each.succeeded() for each in sent),
+            "the acknowledgement of a transaction",
+        )
+        for each in sent:
+            each.get()
         offsets = {
             partition: OffsetAndMetadata(messages[-1].offset + 1, "", -1)
             for partition, messages in batches.items()
         }
-        producer.send_offsets_to_transaction(offsets, name)
+        producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
         producer.commit_transaction()
 
 
@@ -128,6 +161,10 @@ CLIENTS: dict[str, Callable[[str, str, str, str], None]] = {
 
 
 def main(client: str, servers: str, source: str, target: str, name: str) -> None:
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+    )
+    logging.warning("%s begins", client)
     try:
         CLIENTS[client](servers, source, target, name)
     except BaseException:

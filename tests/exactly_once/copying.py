@@ -5,28 +5,34 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tests.exactly_once.copier import PARTITIONS
 from tests.support.tools import CHECKOUT
 from tests.support.waiting import wait_until
 
-PARTITIONS = 3
 SOURCE, TARGET = "source", "target"
 LIMIT_S = 240.0
+READ_S = 60.0
 
 
 class Copying:
-    """Keeps one copier running while it is entered. `log` has what the copiers said at their ends."""
+    """Keeps one copier running while it is entered. `log` has what the copiers said at their ends.
+
+    No process of it, a paused one neither, outlives the block.
+    """
 
     def __init__(self, client: str, servers: str, name: str, log: Path) -> None:
         self._command = [
             sys.executable, "-m", "tests.exactly_once.copier", client, servers, SOURCE, TARGET, name,
         ]  # fmt: skip
         self.log = log
-        self.starts = 0
+        self._all: list[subprocess.Popen[bytes]] = []
         self.process = self._start()
 
     def __enter__(self) -> Copying:
@@ -35,18 +41,20 @@ class Copying:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.kill()
+        for process in self._all:
+            process.kill()
+            process.wait()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        self.starts += 1
         with self.log.open("ab") as output:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=CHECKOUT
             )
+        self._all.append(process)
+        return process
 
     def kill(self) -> None:
         """As the machine's end would be."""
-        self.process.send_signal(signal.SIGCONT)
         self.process.kill()
         self.process.wait()
 
@@ -56,7 +64,9 @@ class Copying:
             self.process = self._start()
 
     def replace(self) -> subprocess.Popen[bytes]:
-        """Stop the copier as a long pause does, and start another of the same name; the one that stands."""
+        """Stop the copier as a long pause does, and start another of the same name; returns the one that
+        stands, for a SIGCONT.
+        """
         paused = self.process
         paused.send_signal(signal.SIGSTOP)
         self.process = self._start()
@@ -64,16 +74,21 @@ class Copying:
 
     def await_copied(self, servers: str, count: int, what: str) -> None:
         """Wait until so many records are in the copy and committed, whatever it takes."""
+        self.await_reached(lambda: committed_end(servers) >= count, what)
 
-        def copied() -> bool:
+    def await_reached(self, reached: Callable[[], bool], what: str) -> None:
+        """Wait for something that the copier brings about, which is started again whenever it has ended."""
+
+        def reached_by_some() -> bool:
             self.again()
-            return committed_end(servers) >= count
+            return reached()
 
         try:
-            wait_until(copied, what, LIMIT_S)
-        except BaseException:
-            print(self.log.read_text(errors="replace")[-4000:])
-            raise
+            wait_until(reached_by_some, what, LIMIT_S)
+        except TimeoutError as error:
+            said = self.log.read_text(errors="replace")[-20_000:]
+            lives = "runs" if self.process.poll() is None else "has ended"
+            raise AssertionError(f"{error}; copier {len(self._all)} {lives}; they said:\n{said}") from error
 
 
 def fill(servers: str, count: int) -> None:
@@ -124,7 +139,9 @@ def read_committed(servers: str, topic: str) -> list[list[tuple[bytes | None, by
     reader = _reader(servers)
     reader.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
     ended: set[int] = set()
+    deadline = time.monotonic() + READ_S
     while len(ended) < PARTITIONS:
+        assert time.monotonic() < deadline, f"the end of {topic} was not reached"
         for message in reader.consume(1000, 1.0):
             if message.error() is None:
                 found[message.partition()].append((message.key(), message.value()))
@@ -136,14 +153,7 @@ def read_committed(servers: str, topic: str) -> list[list[tuple[bytes | None, by
 
 def await_whole(copying: Copying, servers: str, count: int) -> None:
     """Wait until the copy has as many committed records as the source, and compare the two."""
-
-    def whole() -> bool:
-        copying.again()
-        return sum(map(len, read_committed(servers, TARGET))) >= count
-
-    try:
-        wait_until(whole, "the whole copy", LIMIT_S)
-    except BaseException:
-        print(copying.log.read_text(errors="replace")[-4000:])
-        raise
+    copying.await_reached(
+        lambda: sum(map(len, read_committed(servers, TARGET))) >= count, f"{count} records in the copy"
+    )
     assert read_committed(servers, TARGET) == read_committed(servers, SOURCE)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from types import TracebackType
 
 from protocol import messages as m
+from protocol.errors import ErrorCode
 from tests.support.ottla_process import OttlaProcess
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
@@ -75,7 +76,7 @@ class ClusterProcess:
     def start(self) -> None:
         """Start all, and wait until each knows of all."""
         self.all(OttlaProcess.start)
-        wait_until(self._all_know_all, "every broker to know the others", 30)
+        wait_until(self._all_know_all, "every broker to know the others", 60)
 
     def all(self, action: Callable[[OttlaProcess], object]) -> None:
         """Do it with every broker, at the same time."""
@@ -89,9 +90,7 @@ class ClusterProcess:
 
     def metadata(self, topic: str | None = None) -> m.MetadataResponse:
         """As the first broker that answers sees it."""
-        for broker in self.brokers.values():
-            if broker.process is None or broker in self._unasked:
-                continue
+        for broker in self._asked():
             try:
                 with WireClient(broker.bootstrap_servers) as client:
                     return client.metadata(*([] if topic is None else [topic]))
@@ -128,26 +127,69 @@ class ClusterProcess:
         return sorted(found.partitions, key=lambda each: each.partition_index)
 
     def leader(self, topic: str, index: int = 0) -> OttlaProcess:
-        """The broker that leads a partition; waits until one does."""
-        wait_until(lambda: self.leader_id(topic, index) >= 0, f"{topic}-{index} to have a leader")
-        return self.brokers[self.leader_id(topic, index)]
+        """The broker that leads a partition as any live broker sees it; waits until there is one."""
+        found: list[int] = []
+
+        def is_known() -> bool:
+            found[:] = [self.leader_id(topic, index)]
+            return found[0] >= 0
+
+        wait_until(is_known, f"{topic}-{index} to have a leader")
+        return self.brokers[found[0]]
 
     def leader_id(self, topic: str, index: int = 0) -> int:
         """The id of the leader, -1 while there is none."""
         partitions = self.partitions(topic)
         return partitions[index].leader_id if partitions else -1
 
-    def await_full_isr(self, topic: str, timeout_s: float = 30) -> None:
-        """Wait until all replicas of all partitions are in sync."""
+    def await_full_isr(self, topic: str, timeout_s: float = 60) -> None:
+        """Wait until all replicas of all partitions are in sync, every broker that runs knows it, asked
+        itself, and the leaders serve: from then on any of them may be asked about the topic.
+        """
+        seen: list[list[tuple[int, int]] | None] = []
 
-        def full() -> bool:
-            partitions = self.partitions(topic)
-            return bool(partitions) and all(
-                each.leader_id >= 0 and sorted(each.isr_nodes) == sorted(each.replica_nodes)
-                for each in partitions
-            )
+        def is_full_everywhere() -> bool:
+            seen[:] = [self._view(broker, topic) for broker in self._asked()]
+            first = seen[0] if seen else None
+            if first is None or any(view != first for view in seen):
+                return False
+            return all(self._serves(leader, topic, index) for index, (leader, _) in enumerate(first))
 
-        wait_until(full, f"all replicas of {topic} to be in sync", timeout_s)
+        try:
+            wait_until(is_full_everywhere, f"all replicas of {topic} to be in sync", timeout_s)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; (leader, epoch) as each broker sees them: {seen}") from error
+
+    def _asked(self) -> list[OttlaProcess]:
+        """Those who run and whose answers are not old."""
+        return [
+            broker
+            for broker in self.brokers.values()
+            if broker.process is not None and broker not in self._unasked
+        ]
+
+    def _view(self, broker: OttlaProcess, topic: str) -> list[tuple[int, int]] | None:
+        """(leader, leader epoch) of each partition as one broker sees them; None while one has no leader or a
+        replica that is not in sync.
+        """
+        try:
+            with WireClient(broker.bootstrap_servers) as client:
+                [found] = client.metadata(topic).topics
+        except OSError:
+            return None
+        partitions = sorted(found.partitions, key=lambda each: each.partition_index)
+        for each in partitions:
+            if each.leader_id < 0 or sorted(each.isr_nodes) != sorted(each.replica_nodes):
+                return None
+        return [(each.leader_id, each.leader_epoch) for each in partitions] or None
+
+    def _serves(self, leader: int, topic: str, index: int) -> bool:
+        """Whether a broker takes itself for the leader of a partition."""
+        try:
+            with WireClient(self.brokers[leader].bootstrap_servers) as client:
+                return client.list_offset(topic, -1, index).error_code == ErrorCode.NONE
+        except OSError:
+            return False
 
     def _all_know_all(self) -> bool:
         for broker in self.brokers.values():
