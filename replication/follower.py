@@ -18,6 +18,13 @@ UNKNOWN: Final = -1
 NEVER_MS: Final = -(1 << 40)
 """Before every time-out there may be. The monotonic clock begins with the machine: 0 may be just now."""
 
+REFUSED_MS: Final = 100
+"""So long one that the controller has refused is not proposed again.
+
+Kafka proposes it with each fetch, up to a hundred times a second; and where the controller is the broker that
+stops, the last of these proposals gets no answer, and nothing is committed until there is another controller.
+"""
+
 
 class Pulse:
     """When a session was last used, in ms on the monotonic clock."""
@@ -36,7 +43,8 @@ class Follower:
     """The state of one remote replica. Offsets are -1 while they are not known; times are monotonic ms.
 
     `broker_epoch` is the registration under which it fetched last, -1 if it did not say. `refused`: the
-    controller has not let it join, and it has not fetched since; it may be gone for good.
+    controller has not let it join, and it has not fetched since then and REFUSED_MS more; it may be gone for
+    good.
     """
 
     __slots__ = (
@@ -44,6 +52,7 @@ class Follower:
         "_fetched_ms",
         "_idle",
         "_leader_end",
+        "_refused_ms",
         "broker_epoch",
         "broker_id",
         "end_offset",
@@ -59,6 +68,7 @@ class Follower:
         self._fetched_ms = NEVER_MS
         self._leader_end = UNKNOWN  # of the leader's log, at the last fetch
         self._idle: Pulse | None = None
+        self._refused_ms = NEVER_MS
         self.refused = False
 
     def __repr__(self) -> str:
@@ -105,7 +115,11 @@ class Follower:
             self._caught_up_ms = max(self._caught_up_ms, self._fetched_ms)
         self.end_offset, self.log_start_offset = offset, log_start_offset
         self._leader_end, self._fetched_ms = leader_end, now_ms
-        self.refused = False
+        self.refused = self.refused and now_ms - self._refused_ms < REFUSED_MS
+
+    def refuse(self, now_ms: int) -> None:
+        """The controller does not let it join now."""
+        self.refused, self._refused_ms = True, now_ms
 
     def left(self) -> None:
         """The session does not ask for this partition any more."""

@@ -134,6 +134,9 @@ class Leadership:
         return moved or (self.deleting > 0 and started != log_start_offset)
 
     def _consider(self, follower: Follower) -> None:
+        if follower.refused:
+            self._partition.look_again()  # with its next fetch
+            return
         mark = self._partition.log.high_watermark
         if rules.is_in_sync(follower, mark, self.epoch_start) and self._context.alive(follower.broker_id):
             change = rules.expanded(self._partition.isr, follower, self.followers)
@@ -237,9 +240,10 @@ class Leadership:
             return False
         partition = self._partition
         if verdict.error in NOT_APPLIED:
+            now_ms = self._context.now_ms()
             for broker_id in change.isr:
                 if broker_id not in partition.isr and broker_id in self.followers:
-                    self.followers[broker_id].refused = True
+                    self.followers[broker_id].refuse(now_ms)
             self._settled()
             self.look()
             return False

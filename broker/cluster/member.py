@@ -306,6 +306,7 @@ class Member:
             config.integer("controlled.shutdown.max.retries"),
             config.integer("controlled.shutdown.retry.backoff.ms"),
         )
+        self._members.departing = True
         client, leads = self._client("controlled shutdown"), self._members.leads_for_others
         await depart(client, config.node_id, self._broker_epoch, settings, self._is_last, leads)
 

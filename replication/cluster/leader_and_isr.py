@@ -70,6 +70,7 @@ class LeaderAndIsr:
         return _response(told, error, version)
 
     async def _apply(self, told: list[_Told]) -> None:
+        self._replicas.learn_leaders(_by_topic(told))
         async for some in slices(told):
             for each in some:
                 if self._check(each):
@@ -114,6 +115,13 @@ def _told(request: m.LeaderAndIsrRequest) -> Iterator[_Told]:
             yield _Told(topic.topic_name, topic.topic_id, _image(state), state.is_new)
     for state in request.ungrouped_partition_states:  # up to v1
         yield _Told(state.topic_name, ZERO_UUID, _image(state), state.is_new)
+
+
+def _by_topic(told: list[_Told]) -> dict[tuple[str, bytes], list[PartitionImage]]:
+    topics: dict[tuple[str, bytes], list[PartitionImage]] = {}
+    for each in told:
+        topics.setdefault((each.topic, each.topic_id), []).append(each.state)
+    return topics
 
 
 def _image(state: m.LeaderAndIsrRequest.LeaderAndIsrPartitionState) -> PartitionImage:

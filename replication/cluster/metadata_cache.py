@@ -3,7 +3,7 @@
 The list of live brokers replaces the one before; partitions come one by one and replace what was known of
 them; a partition whose leader is -2 is being deleted and goes, and a topic goes with its last one. The
 controller's id is learnt from here and nowhere else. Configurations, features and cluster id come from the
-store and stay.
+store and stay. Leaders come by LeaderAndIsr, too, to those who have a replica, a moment earlier.
 
 A partition may be told before one with a lower index. Until that one comes there is a gap, which shows as a
 partition without replicas and without a leader.
@@ -11,7 +11,7 @@ partition without replicas and without a leader.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
@@ -79,6 +79,29 @@ def updated_topic(image: ClusterImage, told: Told) -> TopicImage | None:
         return None
     partitions = tuple(known.get(index) or _gap(index) for index in range(max(known) + 1))
     return TopicImage(name, topic_id, partitions)
+
+
+def led_topic(
+    image: ClusterImage, name: str, topic_id: bytes, told: Iterable[PartitionImage]
+) -> TopicImage | None:
+    """The topic with those leaders that are alive and newer than what is known; None if there is none."""
+    topic = image.topics.get(name)
+    if topic is None or topic_id not in (ZERO_UUID, topic.topic_id):
+        return None
+    newer: dict[int, PartitionImage] = {}
+    for state in told:
+        known = topic.partitions[state.index] if state.index < len(topic.partitions) else None
+        if known is not None and known.leader_epoch < state.leader_epoch and state.leader in image.brokers:
+            newer[state.index] = replace(
+                known,
+                leader=state.leader,
+                leader_epoch=state.leader_epoch,
+                partition_epoch=state.partition_epoch,
+                isr=state.isr,
+            )
+    if not newer:
+        return None
+    return replace(topic, partitions=tuple(newer.get(each.index, each) for each in topic.partitions))
 
 
 def _partition(state: _State) -> PartitionImage:

@@ -8,12 +8,13 @@ client that asks here was told of the topic by a broker that knows more.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from protocol.errors import ErrorCode
 from protocol.uuids import ZERO_UUID
 from replication import roles
+from replication.cluster.metadata_cache import led_topic
 from replication.fetch import Wanted
 from replication.isr import IsrChange
 from replication.leadership import LeaderContext
@@ -43,7 +44,9 @@ class Fetching(Protocol):
 
 class ClusterReplicas(ReplicaManager):
     """See the module. `fetching` is set before the first role comes. `ask_again` has the controller send the
-    roles again that this broker has refused.
+    roles again that this broker has refused. `departing`: it is about to stop, and copies no more what it has
+    led until then. Kafka's goes on, so that the new leader proposes it for the ISR again and again; and where
+    it was the controller, the last proposal holds up all acks=all until another one is elected.
     """
 
     fetching: Fetching
@@ -62,6 +65,7 @@ class ClusterReplicas(ReplicaManager):
         super().__init__(node_id, holder, logs, config_of)
         self._fenced = False
         self._without_room = False  # a role was refused for that
+        self.departing = False
         self.ask_again: Callable[[], None] = lambda: None
         self.context = LeaderContext(node_id, lag_max_ms, now_ms, self.is_alive, propose)
 
@@ -121,6 +125,18 @@ class ClusterReplicas(ReplicaManager):
 
     # Roles
 
+    def learn_leaders(self, told: Mapping[tuple[str, bytes], Iterable[PartitionImage]]) -> None:
+        """Have the metadata cache name the leaders that LeaderAndIsr tells, by name and id of their topics.
+
+        A client that is refused here asks for the leader at once, and UpdateMetadata comes a moment later.
+        Kafka's brokers name the one before, upon which clients wait for their retry.backoff.ms twice.
+        """
+        image = self._holder.current
+        topics = [led_topic(image, *topic, partitions) for topic, partitions in told.items()]
+        changed = [topic for topic in topics if topic is not None]
+        if changed:
+            self._holder.publish(image.with_topics(changed))
+
     def host(self, topic: str, topic_id: bytes, index: int, is_new: bool) -> Partition | ErrorCode:
         """The partition, made with its log where it is missing; 103 for a log of another topic, 56."""
         partition = self._by_name.get((topic, index))
@@ -161,7 +177,10 @@ class ClusterReplicas(ReplicaManager):
                     self.changed()
                 return ErrorCode.NONE
             if roles.become_follower(partition, state):
-                self.fetching.follow(partition)
+                if self.departing and self._node_id not in state.isr:
+                    self.fetching.forget(partition)
+                else:
+                    self.fetching.follow(partition)
                 self.changed()
         except StorageError as error:
             _log.error("%s does not follow: %s", partition, error)

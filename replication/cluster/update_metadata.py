@@ -1,7 +1,7 @@
 """UpdateMetadata: fenced as every control request, then the next image.
 
-Its topics are made in pieces. Others publish images in between, but topics come from here alone, and one
-request at a time.
+Its topics are made in pieces. Others publish images in between, but topics come from here and LeaderAndIsr
+alone, and one request at a time.
 """
 
 from __future__ import annotations

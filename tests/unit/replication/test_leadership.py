@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import ErrorCode
-from replication.follower import Pulse
+from replication.follower import REFUSED_MS, Pulse
 from storage.errors import AppendRefused
 from storage.log_config import LogConfig
 from tests.unit.replication.cluster import Parked
@@ -113,10 +113,21 @@ def test_one_that_was_refused_holds_it_up_again_when_it_fetches():
     led.produce(1)
     led.fetch(3, 6)
     assert led.mark == 6
-    led.fetch(2, 5)  # below the mark: it is not proposed, and was caught up just now
+    led.fetch(2, 5, after_ms=REFUSED_MS)  # below the mark: it is not proposed, and was caught up just now
     led.produce(1)
     led.fetch(3, 7)
     assert led.mark == 6
+
+
+def test_one_that_was_refused_is_not_proposed_again_at_once():
+    led = Led(isr=(1,), replicas=(1, 2))
+    led.fetch(2, 0)
+    led.decide(ErrorCode.INELIGIBLE_REPLICA)
+    led.produce(3)
+    led.fetch(2, 3, after_ms=REFUSED_MS - 1)
+    assert (led.mark, len(led.cluster.proposals)) == (3, 1)  # nor does it hold up anybody
+    led.fetch(2, 3, after_ms=1)
+    assert (len(led.cluster.proposals), led.cluster.proposals[-1].isr) == (2, (1, 2))
 
 
 def test_a_follower_that_is_not_caught_up_does_not():

@@ -125,6 +125,27 @@ def test_who_leads_steps_down_for_a_leader_that_is_not_known():
     assert partition.check(-1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+def test_clients_are_told_of_the_new_leader_before_update_metadata_comes():
+    stage = Stage(2)
+    stage.lead(1, is_new=True)
+    node, known = stage[1], stage[1].holder.current.topics[TOPIC].partitions[0]
+    stage.stored[0].update(leader=2, epoch=4, version=4, isr=[2])
+    stage.tell(node)
+    told = node.holder.current.topics[TOPIC].partitions[0]
+    assert (told.leader, told.leader_epoch, told.isr, told.replicas) == (2, 4, (2,), known.replicas)
+
+
+def test_clients_are_not_told_of_leaders_that_are_old_or_gone_or_of_another_topic():
+    stage = Stage(2)
+    stage.lead(1, is_new=True)
+    stage.lead(1)
+    node, image = stage[1], stage[1].holder.current
+    run(node.leader_and_isr.handle(stage.request(node, epoch=0, leader=2)))
+    run(node.leader_and_isr.handle(stage.request(node, epoch=5, leader=2, topic_id=OTHER_ID)))
+    run(node.leader_and_isr.handle(stage.request(node, epoch=6, leader=9)))
+    assert node.holder.current is image
+
+
 def test_who_listens_hears_of_each_request_that_is_applied_and_for_which_registration():
     stage = Stage(2)
     served, heard = stage[1].leader_and_isr, []

@@ -123,6 +123,23 @@ def test_only_partitions_that_others_could_lead_are_to_be_handed_over():
     assert not alone[1].replicas.leads_for_others()
 
 
+def test_a_broker_that_stops_does_not_copy_what_it_has_led():
+    stage = Stage(2)
+    stage.lead(1, is_new=True)
+    stage[1].replicas.departing = True
+    stage.lead(2, isr=[2])
+    partition = stage[1].partition()
+    assert (partition.is_leader, partition.leader_id, stage[1].copying.fetchers) == (False, 2, {})
+
+
+def test_a_broker_that_stops_copies_on_while_it_is_in_sync():
+    stage = Stage(3)
+    stage.lead(1, is_new=True)
+    stage[3].replicas.departing = True
+    stage.lead(2, isr=[2, 3])
+    assert len(stage[3].copying.fetchers[2]) == 1
+
+
 def test_a_stale_leader_and_isr_does_not_stop_the_copying():
     stage = Stage(2)
     stage.lead(1, is_new=True)
