@@ -101,6 +101,7 @@ class CoordinatorRuntime(Generic[S]):
         self._write_timeout_ms = write_timeout_ms
         self._load_buffer_bytes = load_buffer_bytes
         self._partitions: dict[int, OwnedPartition[S]] = {}
+        self._started = False
         self._partition_count = 0
 
     @property
@@ -110,8 +111,9 @@ class CoordinatorRuntime(Generic[S]):
 
     def start(self, partition_count: int) -> None:
         """Begin to serve; `partition_count` is the topic's, or what it will be created with. 0: it is not
-        known yet. Partitions may be loaded before it is.
+        known yet: no key is looked after, but partitions are loaded and what they hold is gone on with.
         """
+        self._started = True
         self._partition_count = partition_count
 
     @property
@@ -121,6 +123,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def close(self) -> None:
         """Refuse everything from now on and let go of all partitions."""
+        self._started = False
         self._partition_count = 0
         for partition in list(self._partitions):
             self.unload(partition)
@@ -259,7 +262,7 @@ class CoordinatorRuntime(Generic[S]):
 
         Raises CoordinatorError: COORDINATOR_NOT_AVAILABLE, or COORDINATOR_LOAD_IN_PROGRESS while any loads.
         """
-        if not self._partition_count:
+        if not self._started:
             raise CoordinatorError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         owned = [self._partitions[partition] for partition in sorted(self._partitions)]
         if any(each.state is State.LOADING for each in owned):
@@ -271,7 +274,7 @@ class CoordinatorRuntime(Generic[S]):
         return [number for number in sorted(self._partitions) if self.state(number) is State.ACTIVE]
 
     def _active(self, partition: int) -> OwnedPartition[S]:
-        if not self._partition_count:
+        if not self._started:
             raise CoordinatorError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         owned = self._partitions.get(partition)
         if owned is not None and owned.state is State.ACTIVE:

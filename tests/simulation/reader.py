@@ -75,7 +75,7 @@ class Reader(Client):
                 self._position[each] = self.history.of(each).start_offset
                 self.rows[each].clear()
         asked = {each: (self._position[each], self.leaders[each].epoch) for each in led}
-        request = self._request(asked, max_wait_ms, caller)
+        request = self.request(asked, max_wait_ms, caller)
         try:
             answer = await caller.ask(request, REQUEST_TIMEOUT_S)
         except CallLost:
@@ -85,9 +85,8 @@ class Reader(Client):
             return False
         return self._take(answer, asked)
 
-    def _request(
-        self, asked: dict[TopicPartition, Asked], max_wait_ms: int, caller: object
-    ) -> m.FetchRequest:
+    def request(self, asked: dict[TopicPartition, Asked], max_wait_ms: int, caller: object) -> m.FetchRequest:
+        """The next fetch."""
         chance = self.chance
         session_id, session_epoch, wanted, gone = 0, -1, asked, []
         self._topic_ids.update({each[0]: self.leaders[each].topic_id for each in asked})
@@ -171,9 +170,9 @@ class Reader(Client):
             self.forget(partition)
             self._session = None
             return False
-        rows = rows_from(found.records or b"", fetch_offset)
-        history.read(self.name, partition, fetch_offset, found.high_watermark, rows)
-        self.high_watermark[partition] = found.high_watermark
+        rows, limit = self.rows_of(partition, found, fetch_offset), self.limit_of(found)
+        history.read(self.name, partition, fetch_offset, limit, rows)
+        self.high_watermark[partition] = limit
         if rows:
             self._position[partition] = rows[-1][0] + 1
             if self._keep:
@@ -181,6 +180,15 @@ class Reader(Client):
         if history.of(partition).has_markers:
             self._position[partition] = max(self._position[partition], end_of(found.records or b""))
         return True
+
+    def rows_of(self, partition: TopicPartition, found: Any, fetch_offset: int) -> Rows:
+        """What of an answer this reader takes."""
+        return rows_from(found.records or b"", fetch_offset)
+
+    def limit_of(self, found: Any) -> int:
+        """Where the records end that it may see."""
+        limit: int = found.high_watermark
+        return limit
 
 
 def end_of(data: bytes) -> int:

@@ -19,6 +19,7 @@ from tests.simulation.administered import Cluster, ClusterOnBadDisks
 from tests.simulation.cluster import QuietCluster, QuietClusterOnBadDisks
 from tests.simulation.one_broker import OneBroker
 from tests.simulation.trace import Trace
+from tests.simulation.txn_cluster import TransactionalCluster
 from tests.simulation.world import World
 
 REGRESSIONS = Path(__file__).with_name("regressions.txt")
@@ -38,6 +39,7 @@ SCENARIOS: dict[str, Callable[[int], Scenario]] = {
     "one_broker": OneBroker,
     "cluster": Cluster,
     "bad_disks": ClusterOnBadDisks,
+    "transactions": TransactionalCluster,
     "quiet_cluster": QuietCluster,
     "quiet_bad_disks": QuietClusterOnBadDisks,
 }

@@ -34,11 +34,12 @@ FAULTS_FROM_US, FAULTS_UNTIL_US, CLIENTS_UNTIL_US = (
     9 * SECOND_US,
 )  # from then on
 END_WITHIN_US = 20 * SECOND_US
-FLUSHED, PLAIN, RISKY = "flushed", "plain", "risky"
+FLUSHED, PLAIN, RISKY, TXN = "flushed", "plain", "risky", "txn"
 CONFIGS = {
     FLUSHED: {"flush.messages": "1"},
     PLAIN: {"flush.messages": str((1 << 63) - 1)},
     RISKY: {"unclean.leader.election.enable": "true"},
+    TXN: {},
 }
 
 KINDS = (

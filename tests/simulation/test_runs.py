@@ -16,9 +16,14 @@ import pytest
 from tests.simulation.run import regressions, run_seed
 from tests.simulation.trace import Trace
 
-SEEDS = {"one_broker": range(10), "cluster": range(30), "bad_disks": range(8)}
+SEEDS = {
+    "one_broker": range(10),
+    "cluster": range(20),
+    "bad_disks": range(8),
+    "transactions": range(10),
+}
 NONE = range(0)
-TWICE = {"one_broker": 2, "cluster": 5, "bad_disks": 2}
+TWICE = {"one_broker": 2, "cluster": 4, "bad_disks": 2, "transactions": 2}
 ROOT = Path(__file__).resolve().parents[2]
 MET = {  # what one run in three or so meets
     "one_broker": {
@@ -26,6 +31,10 @@ MET = {  # what one run in three or so meets
         *("full disk", "failing disk", "slow disk", "cut 1"),
     },
     "bad_disks": {"power", "failing disk", "full disk", "session expired"},
+    "transactions": {
+        *("transaction committed", "transaction aborted", "transaction lost", "transaction forgotten"),
+        *("kill", "pause", "long pause", "stop", "session expired"),
+    },
     "cluster": {
         *("kill", "pause", "long pause", "stop", "reset", "cut 1", "session expired", "lose metadata"),
         *("moved", "created", "gone", "grown", "records deleted", "configured"),

@@ -36,6 +36,18 @@ def test_ownership_errors_follow_the_life_of_a_partition() -> None:
         coordinator.runtime.partition_for("g")
 
 
+def test_what_is_loaded_goes_on_while_it_is_not_known_over_how_many_partitions_keys_are_spread() -> None:
+    coordinator = Coordinator()
+    coordinator.runtime.start(0)
+    assert coordinator.runtime.partition_count == 0
+    with pytest.raises(CoordinatorError) as refused:
+        coordinator.runtime.partition_for("g")
+    assert refused.value.error is E.COORDINATOR_NOT_AVAILABLE
+    assert (coordinator.runtime.epoch(0), coordinator.runtime.active_partitions()) == (3, [0])
+    assert coordinator.fetched("g") == -1
+    assert len(coordinator.runtime.read_all(lambda shard: shard)) == 1
+
+
 def test_a_response_leaves_when_its_records_are_committed() -> None:
     coordinator = Coordinator()
     answers = coordinator.commit("g", 5)
