@@ -25,7 +25,7 @@ from tests.simulation.world import MS_US
 
 IDS, OFFSETS = "__transaction_state", "__consumer_offsets"
 COORDINATORS = 3  # partitions of either topic
-HIT, HIT_WITHIN_US = 0.04, 60 * MS_US
+HIT, HIT_WITHIN_US = 0.03, 60 * MS_US
 
 
 class TransactionalCluster(QuietCluster):
@@ -63,7 +63,7 @@ class TransactionalCluster(QuietCluster):
     def begin_more(self) -> None:
         chance = self.chance
         sources = [self._own[0], (PLAIN, 0)]
-        for number in range(1, chance.randint(2, 4)):
+        for number in range(1, chance.randint(3, 5)):
             writer = self._client(
                 TransactionalWriter,
                 f"w{number}",

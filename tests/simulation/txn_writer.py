@@ -72,7 +72,7 @@ class TransactionalWriter(Client):
             if self._producer is None:
                 await self._init()
             await self._transaction()
-            await asyncio.sleep(self.chance.random() * 0.2)
+            await asyncio.sleep(self.chance.random() * 0.08)
         self.close()
 
     # -- one transaction
