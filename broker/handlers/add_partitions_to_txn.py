@@ -71,7 +71,11 @@ def _handle_many(ctx: BrokerContext, body: _Request) -> Any:
 
         _serve(ctx, asked, OWN_EPOCHS, done)
 
-    return paced(ctx.pieces, body.transactions, serve, later.now_or_later)
+    return paced(ctx.pieces, body.transactions, serve, later.now_or_later, weigh=_weight)
+
+
+def _weight(asked: _Request.AddPartitionsToTxnTransaction) -> int:
+    return 1 + sum(len(topic.partitions) for topic in asked.topics)
 
 
 def _serve(

@@ -6,15 +6,17 @@ What is told of one large group would otherwise be told ten thousand times in on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Hashable, Iterable
+from typing import Final, TypeVar
 
 REPEATS_MAX: Final = 2  # 32 MiB of members (coordinator.group.room) take 90 to tell
 
+T = TypeVar("T", bound=Hashable)
 
-def bounded(names: Iterable[str]) -> list[str]:
+
+def bounded(names: Iterable[T]) -> list[T]:
     """The names in their order; of one that stands there more than REPEATS_MAX times the first ones."""
-    times: Counter[str] = Counter()
+    times: Counter[T] = Counter()
     kept = []
     for name in names:
         times[name] += 1

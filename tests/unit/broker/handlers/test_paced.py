@@ -37,7 +37,7 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one thing each."""
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith(("broker.", "replication.", "runtime.")):
-            for name in ("AT_ONCE", "_AT_ONCE", "GROUPS_AT_ONCE", "PARTITIONS_AT_ONCE"):
+            for name in ("AT_ONCE", "_AT_ONCE", "GROUPS_AT_ONCE", "PARTITIONS_AT_ONCE", "CELLS_AT_ONCE"):
                 if hasattr(module, name):
                     monkeypatch.setattr(module, name, 1)
     monkeypatch.setattr(Pieces.of, "__defaults__", (1,))
@@ -176,6 +176,37 @@ def share_offsets() -> m.DescribeShareGroupOffsetsRequest:
     return request(groups=[group(group_id="s", topics=topics), group(group_id="t", topics=topics)])
 
 
+def describe_producers() -> m.DescribeProducersRequest:
+    """Partition 1 of b has one of them; it is told of twice."""
+    topic = m.DescribeProducersRequest.TopicRequest
+    return m.DescribeProducersRequest(
+        topics=[topic(name=name, partition_indexes=[0, 1, 9, 1]) for name in names("b")]
+    )
+
+
+def write_markers() -> m.WriteTxnMarkersRequest:
+    request = m.WriteTxnMarkersRequest
+    topics = [
+        request.WritableTxnMarkerTopic(name=name, partition_indexes=[0, 1, 9]) for name in ("a", "none")
+    ]
+    ends = [
+        request.WritableTxnMarker(producer_id=each, producer_epoch=3, coordinator_epoch=2, topics=topics)
+        for each in (7, 8)
+    ]
+    return request(markers=ends)
+
+
+def add_partitions() -> m.AddPartitionsToTxnRequest:
+    request = m.AddPartitionsToTxnRequest
+    topics = [request.AddPartitionsToTxnTopic(name=name, partitions=[0, 1]) for name in ("a", "b")]
+    transaction = request.AddPartitionsToTxnTransaction
+    return request(
+        transactions=[
+            transaction(transactional_id=name, verify_only=name == "c", topics=topics) for name in "abc"
+        ]
+    )
+
+
 @pytest.mark.parametrize(
     ("request_made", "version"),
     [
@@ -202,6 +233,9 @@ def share_offsets() -> m.DescribeShareGroupOffsetsRequest:
         (commit_offsets(), 9),
         (delete_offsets(), 0),
         (share_offsets(), 1),
+        (write_markers(), 1),
+        (describe_producers(), 0),
+        (add_partitions(), 4),
     ],
     ids=lambda value: f"{type(value).__name__}" if isinstance(value, m.Message) else str(value),
 )
@@ -229,6 +263,26 @@ def test_many_are_done_in_pieces() -> None:
 
     assert asyncio.run(main()) == ("all", "too")
     assert done == [1, 2, 7, 8, 3, 9]
+
+
+def test_a_thing_counts_for_as_much_as_it_weighs() -> None:
+    done: list[list[int]] = []
+
+    async def main() -> Any:
+        pieces = Pieces()
+        work: Any = paced(
+            pieces, [1, 1, 5, 1, 2], lambda n: done[-1].append(n), lambda: "all", 3, lambda n: n
+        )
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            done.append([])
+            await asyncio.sleep(0)
+        return task.result()
+
+    assert asyncio.run(main()) == "all"
+    assert [piece for piece in done if piece] == [[1, 1], [5], [1, 2]]
+    alone: list[int] = []
+    assert paced(Pieces(), [9], alone.append, lambda: alone, 3, lambda n: n) == [9]
 
 
 def test_an_answer_that_comes_later_is_waited_for() -> None:
