@@ -1,10 +1,11 @@
-"""What a broker remembers that was killed and started again (protocol.md 4.1 F9 and F13, 4.2, 4.4 DR1).
+"""What a broker remembers that was killed and started again.
 
 One broker of each kind is filled, killed and started once for this module.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,20 +13,26 @@ import pytest
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
-from protocol.records.batch import records
+from protocol.records.batch import Record, records
+from protocol.records.builder import build_batch
 from tests.conformance.test_configs import GROUP, SET, change, entries
 from tests.conformance.test_group_configs import SOURCE_GROUP
+from tests.conformance.test_idempotence import producer_id as next_producer_id
 from tests.conformance.test_update_features import SAFE_DOWNGRADE, level, update
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
+from tests.support.transactions import TxnProducer, committed_values
 from tests.support.wire_client import WireClient
 
-TOPIC, TRIMMED = "restarted", "trimmed"
+TOPIC, TRIMMED, NUMBERED = "restarted", "trimmed", "numbered"
+ID = "restarted-id"
 
 
 @pytest.fixture(scope="module", params=[OttlaProcess, pytest.param(KafkaProcess, marks=pytest.mark.kafka)])
 def broker(request: pytest.FixtureRequest) -> Iterator[OttlaProcess | KafkaProcess]:
-    """Killed after two batches of two records in each topic; of TRIMMED the first three are deleted."""
+    """Killed after two batches of two records in each topic; of TRIMMED the first three are deleted. NUMBERED
+    has seven batches of an idempotent producer and one of an open transaction.
+    """
     with request.param() as running:
         with WireClient(running.bootstrap_servers) as wire:
             for name in (TOPIC, TRIMMED):
@@ -33,6 +40,13 @@ def broker(request: pytest.FixtureRequest) -> Iterator[OttlaProcess | KafkaProce
                 wire.produce_values(name, b"a", b"b")
                 wire.produce_values(name, b"c", b"d")
             trim(wire, TRIMMED, 3)
+            wire.create_topic(NUMBERED)
+            producer_id = next_producer_id(wire)
+            for sequence in range(7):
+                assert send_now(wire, producer_id, sequence) == (0, sequence)
+            transactional = TxnProducer(wire, ID).init()
+            assert transactional.add((NUMBERED, 0)) == 0
+            assert transactional.produce(NUMBERED, b"in a transaction") == 0
             assert change(wire, GROUP, "a b/c", ("share.auto.offset.reset", SET, "earliest")) == 0
             assert update(wire, ("share.version", 0, SAFE_DOWNGRADE)).error_code == 0
         running.kill()
@@ -43,10 +57,23 @@ def broker(request: pytest.FixtureRequest) -> Iterator[OttlaProcess | KafkaProce
 @pytest.fixture
 def wire(broker: OttlaProcess | KafkaProcess) -> Iterator[WireClient]:
     with WireClient(broker.bootstrap_servers) as client:
-        for name in (TOPIC, TRIMMED):
+        for name in (TOPIC, TRIMMED, NUMBERED):
             while client.list_offset(name, -1).error_code:  # Kafka's leaders take a moment
                 pass
         yield client
+
+
+def send_now(wire: WireClient, producer_id: int, sequence: int) -> tuple[int, int]:
+    """Error and offset of a batch with a time of today: a producer of old ones would be forgotten."""
+    now_ms = int(time.time() * 1000)
+    batch = build_batch(
+        [Record(0, now_ms, None, b"%d" % sequence)],
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence,
+    )
+    answer = wire.produce(NUMBERED, batch)
+    return answer.error_code, answer.base_offset
 
 
 def trim(wire: WireClient, name: str, offset: int) -> None:
@@ -148,3 +175,33 @@ def test_appending_goes_on_in_the_new_epoch(wire: WireClient) -> None:
     end = wire.list_offset(TRIMMED, -1).offset
     assert wire.produce_values(TRIMMED, b"e") == end == 4
     assert wire.list_offset(TRIMMED, -1).offset == 5
+
+
+def test_an_idempotent_producer_goes_on_and_its_last_batches_are_recognised(
+    broker: OttlaProcess | KafkaProcess, wire: WireClient
+) -> None:
+    """Apache Kafka knows the last one only, from a snapshot; where the log is read anew we know five."""
+    Ask = m.DescribeProducersRequest
+    asked = Ask(topics=[Ask.TopicRequest(name=NUMBERED, partition_indexes=[0])])
+    (partition,) = wire.send(asked, 0).topics[0].partitions
+    (found,) = [each for each in partition.active_producers if each.last_sequence == 6]
+    known = (6, 2) if isinstance(broker, OttlaProcess) else (6,)
+    for sequence in known:
+        assert send_now(wire, found.producer_id, sequence) == (0, sequence)
+    for sequence in (1, 8):
+        error, _ = send_now(wire, found.producer_id, sequence)
+        assert error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send_now(wire, found.producer_id, 7) == (0, 8)
+
+
+def test_an_open_transaction_is_still_open_and_can_be_committed(wire: WireClient) -> None:
+    producer = TxnProducer(wire, ID)
+    producer.await_state("Ongoing")  # once the coordinator has loaded it
+    (found,) = wire.send(m.DescribeTransactionsRequest(transactional_ids=[ID]), 0).transaction_states
+    producer.producer_id, producer.epoch = found.producer_id, found.producer_epoch
+    assert wire.list_offset(NUMBERED, -1, replica_id=-1, isolation_level=1).offset == 7
+    assert producer.end(commit=True) == 0
+    producer.await_state("CompleteCommit")
+    assert b"in a transaction" in committed_values(wire, NUMBERED)
+    assert TxnProducer(wire, ID).try_init() == 0
+    assert producer.end(commit=True) == ErrorCode.PRODUCER_FENCED

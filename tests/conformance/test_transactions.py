@@ -235,6 +235,25 @@ def test_a_batch_that_comes_twice_is_stored_once(wire: WireClient, topic: str, p
     assert committed_values(wire, topic) == [b"a"]
 
 
+def test_a_producer_that_lost_count_begins_again_under_the_next_epoch(
+    wire: WireClient, topic: str, producer: TxnProducer
+) -> None:
+    """KIP-360: abort, InitProducerId with what it has, and sequences from zero."""
+    assert producer.add((topic, 0)) == E.NONE
+    assert producer.produce(topic, b"a", b"b") == E.NONE
+    producer.sequences[topic, 0] = 7
+    assert producer.produce(topic, b"c") == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producer.end(commit=False) == E.NONE
+    old = {"producer_id": producer.producer_id, "producer_epoch": producer.epoch}
+    assert until_settled(lambda: producer.try_init(**old)) == E.NONE
+    assert (producer.producer_id, producer.epoch) == (old["producer_id"], old["producer_epoch"] + 1)
+    assert producer.add((topic, 0)) == E.NONE
+    assert producer.produce(topic, b"d") == E.NONE
+    assert producer.end(commit=True) == E.NONE
+    producer.await_state("CompleteCommit")
+    assert committed_values(wire, topic) == [b"d"]
+
+
 # --- the end
 
 

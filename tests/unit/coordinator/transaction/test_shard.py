@@ -77,6 +77,7 @@ def test_an_append_that_is_refused_leaves_nothing_behind() -> None:
     known = coordinator.begun(CELL)
     coordinator.topic.refuse = E.NOT_ENOUGH_REPLICAS
     assert coordinator.end(known, commit=True)[0] is E.COORDINATOR_NOT_AVAILABLE
+    assert not coordinator.shard._coming
     coordinator.topic.refuse = None
     assert coordinator.end(known, commit=False)[0] is E.NONE
     assert coordinator.txn.state is TxnState.PREPARE_ABORT
