@@ -21,8 +21,10 @@ from tests.support.zookeeper_process import ZookeeperProcess
 
 TESTS = Path(__file__).parent
 
-# How fast an example is made or runs says nothing on a busy machine.
-settings.register_profile("ottla", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How fast an example is made or runs says nothing on a busy machine, and every run tries the same examples.
+settings.register_profile(
+    "ottla", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("ottla")
 
 # Folders whose fixtures are dear and must be made once: all their tests run on one worker, whichever it is.

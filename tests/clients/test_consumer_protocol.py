@@ -77,7 +77,7 @@ class Readers:
             self.turn()
             return bool(condition())
 
-        wait_until(met, what, 40.0)
+        wait_until(met, what)
 
     def shares(self) -> list[int]:
         return sorted(len(consumer.assignment()) for consumer in self.open)

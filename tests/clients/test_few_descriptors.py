@@ -205,7 +205,7 @@ def test_logs_are_compacted(broker: LimitedBroker, watch: Watch) -> None:
             firsts = [fetched(wire.send(fetch_request("compacted", [i], 0), 12))[i][0] for i in range(20)]
             return all(read_header(first, 0).base_offset > 0 for first in firsts)
 
-        wait_until(cleaned, "the logs to be compacted", 60)
+        wait_until(cleaned, "the logs to be compacted")
         assert bounds(wire, "compacted", LATEST, 20) == {80}
     assert watch.most < HARD_LIMIT
 
@@ -236,7 +236,7 @@ def test_what_is_old_goes_from_all_partitions(broker: LimitedBroker, watch: Watc
         create(wire, "old", PARTITIONS, retention_ms="3600000")
         for indexes in chunks():
             produce(wire, "old", [(index, batch(index, 0, YEARS_AGO_MS)) for index in indexes])
-        wait_until(lambda: bounds(wire, "old", EARLIEST) == {1}, "the old records to go", 60)
+        wait_until(lambda: bounds(wire, "old", EARLIEST) == {1}, "the old records to go")
         for indexes in chunks():
             produce(wire, "old", [(index, batch(index, 1, NOW_MS)) for index in indexes])
         assert bounds(wire, "old", LATEST) == {2}

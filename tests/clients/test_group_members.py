@@ -92,7 +92,7 @@ def test_what_a_killed_member_had_not_committed_is_read_again(
     """kill -9 in the middle of a batch: nothing is lost, nothing skipped, and what was committed stays so."""
     with Group(shared_broker, f"killed.{library}", PARTITIONS) as group:
         killed = group.start(library, hold_at=7, session_ms=1500)
-        wait_until(lambda: killed.told("holding"), "the member to be in the middle of a batch", 30)
+        wait_until(lambda: killed.told("holding"), "the member to be in the middle of a batch")
         group.kill(killed)
         committed = [max(each, 0) for each in group.committed()]
         other = group.start(library, session_ms=1500)
@@ -115,7 +115,7 @@ def test_a_static_member_that_is_killed_and_comes_back_disturbs_nobody(
         had, changes = first.assigned, len(second.told("assigned"))
         group.kill(first)
         again = group.start(library, instance="one", session_ms=30_000)
-        wait_until(lambda: again.assigned, "the member to have partitions", 30)
+        wait_until(lambda: again.assigned, "the member to have partitions")
         assert again.assigned == had
         assert len(second.told("assigned")) == changes, "the other one has not noticed"
 
@@ -134,6 +134,6 @@ def test_members_go_on_after_the_broker_was_killed(broker: OttlaProcess) -> None
         assert group.committed() == [10, 10, 10, 10]
         values |= produce(broker, PARTITIONS, 40, 80)
         group.wait_for(values)
-        wait_until(lambda: sum(group.committed()) == 80, "all to be committed", 30)
+        wait_until(lambda: sum(group.committed()) == 80, "all to be committed")
         before = [value for _, _, value in group.records() if int(value) < 40]
         assert len(before) == 40, "what was committed is not read again"

@@ -49,7 +49,7 @@ class GroupReader:
     def await_commit(self) -> None:
         """Wait for a commit that began after now."""
         wanted = self.commits + 2
-        wait_until(lambda: self.commits >= wanted, f"{self.group} to commit", 60)
+        wait_until(lambda: self.commits >= wanted, f"{self.group} to commit")
 
     def _run(self) -> None:
         consumer = Consumer(

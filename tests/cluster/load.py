@@ -99,7 +99,7 @@ class Load:
 def await_more(load: Load, count: int = 200) -> None:
     """Wait until so many more records are acknowledged."""
     wanted = load.acks() + count
-    wait_until(lambda: load.acks() >= wanted, f"{count} more acknowledged records", 60)
+    wait_until(lambda: load.acks() >= wanted, f"{count} more acknowledged records")
 
 
 def read_all(bootstrap_servers: str, topic: str, partitions: int) -> dict[tuple[int, int], int]:

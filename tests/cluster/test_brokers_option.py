@@ -43,13 +43,12 @@ def await_full_isr(brokers: SeveralBrokers) -> None:
     wait_until(
         lambda: all(in_sync(address) == [[1, 2, 3]] * 3 for address in brokers.addresses),
         "all replicas to be in sync",
-        60,
     )
 
 
 def await_more(load: Load, count: int) -> None:
     wanted = load.acks() + count
-    wait_until(lambda: load.acks() >= wanted, f"{count} more acknowledged records", 60)
+    wait_until(lambda: load.acks() >= wanted, f"{count} more acknowledged records")
 
 
 def is_served(address: str) -> bool:
@@ -103,7 +102,7 @@ def test_one_dies_one_is_stopped_all_stop_and_all_are_orphaned() -> None:
         wait_until(
             lambda: brokers.stops() == [count + 1 for count in stops], "brokers without parent to stop", 60
         )
-        wait_until(lambda: not any(map(is_served, brokers.addresses)), "the ports to be free", 60)
+        wait_until(lambda: not any(map(is_served, brokers.addresses)), "the ports to be free")
         assert closed_cleanly(brokers) == [True] * 3
 
 

@@ -108,7 +108,6 @@ def administer(cluster: MixedCluster, name: str) -> None:
             )
         ),
         f"the logs of {name} to go",
-        60,
     )
 
 
@@ -159,7 +158,7 @@ def crash(cluster: MixedCluster, broker_id: int, load: Load) -> None:
     broker = cluster.brokers[broker_id]
     broker.kill()
     await_more(load)
-    wait_until(lambda: cluster.is_gone(broker_id), f"the session of {broker_id} to end", 30)
+    wait_until(lambda: cluster.is_gone(broker_id), f"the session of {broker_id} to end")
     broker.start()  # Kafka's would not start within the session
     await_all_in_sync(cluster)
 
@@ -183,7 +182,7 @@ def await_read(load: Load, reader: GroupReader) -> None:
         return sorted(until.keys() - reader.found.keys())
 
     try:
-        wait_until(lambda: not missing(), "the group to read everything", 60)
+        wait_until(lambda: not missing(), "the group to read everything")
     except TimeoutError as error:
         left = missing()
         raise AssertionError(

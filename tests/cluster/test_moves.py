@@ -74,14 +74,13 @@ def await_replicas(cluster: ClusterProcess, name: str, *replicas: list[int]) -> 
     wait_until(
         lambda: [replicas_of(cluster, name, i) for i in range(len(replicas))] == list(replicas),
         f"{name} to be on {replicas}",
-        60,
     )
     cluster.await_full_isr(name)
     for number, broker in cluster.brokers.items():
         for index, each in enumerate(replicas):
             if number not in each:
                 log = broker.log_dir / f"{name}-{index}"
-                wait_until(lambda log=log: not log.exists(), f"{log} to be removed", 30)
+                wait_until(lambda log=log: not log.exists(), f"{log} to be removed")
 
 
 def check_records(cluster: ClusterProcess, name: str) -> None:
@@ -99,12 +98,12 @@ def in_progress(cluster: ClusterProcess) -> list[str]:
 def test_partitions_move_under_load(cluster: ClusterProcess, admin: AdminClient, tmp_path: Path) -> None:
     create(cluster, admin, "loaded", [1, 2, 3], [2, 3, 1], [3, 1, 2])
     with Load(cluster.bootstrap_servers, "loaded") as load:
-        wait_until(lambda: load.acks() > 200, "acknowledged records", 60)
+        wait_until(lambda: load.acks() > 200, "acknowledged records")
         targets = [4, 2, 3], [4, 3, 1], [4, 1, 2]
         tool(cluster, tmp_path, "execute", "loaded", *targets)
         await_replicas(cluster, "loaded", *targets)
         wanted = load.acks() + 200
-        wait_until(lambda: load.acks() > wanted, "more acknowledged records", 60)
+        wait_until(lambda: load.acks() > wanted, "more acknowledged records")
     assert not load.failed
     check(load, cluster.bootstrap_servers)
     assert tool(cluster, tmp_path, "verify", "loaded", *targets).count("is completed.") == 3
@@ -149,7 +148,7 @@ def test_a_preferred_leader_that_is_not_in_sync_is_not_elected(
 ) -> None:
     create(cluster, admin, "elected", [1, 2])
     assert cluster.brokers[1].stop() == 0
-    wait_until(lambda: cluster.partitions("elected")[0].leader_id == 2, "another leader", 30)
+    wait_until(lambda: cluster.partitions("elected")[0].leader_id == 2, "another leader")
     options = ("--bootstrap-server", cluster.brokers[2].bootstrap_servers, "--election-type", "preferred")
     one = ("--topic", "elected", "--partition", "0")
     failed = ottla_tool("leader-election", *options, *one)

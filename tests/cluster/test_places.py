@@ -116,7 +116,7 @@ def test_a_real_consumer_reads_from_its_rack_and_from_the_leader_when_that_repli
             consumer.poll(0.1)
             return read_from[-1:] == [number]
 
-        wait_until(there, f"it to read from broker {number}", 60)
+        wait_until(there, f"it to read from broker {number}")
 
     try:
         consumer.assign([TopicPartition("racked", 0, 0)])
@@ -145,11 +145,11 @@ def test_a_failed_directory_moves_its_leaders_and_the_broker_serves_the_others(
         create(cluster, "spread", len(NAMES))
         assert places(wire, "spread") == dict(enumerate(NAMES))
         with Load(cluster.bootstrap_servers, "spread", len(NAMES)) as load:
-            wait_until(lambda: load.acks() > 100, "acknowledged records", 60)
+            wait_until(lambda: load.acks() > 100, "acknowledged records")
             break_dir(broker.directory / NAMES[2])
-            wait_until(lambda: cluster.leader_id("spread", 2) == FOLLOWER, "another leader", 60)
+            wait_until(lambda: cluster.leader_id("spread", 2) == FOLLOWER, "another leader")
             wanted = load.acks() + 300
-            wait_until(lambda: load.acks() > wanted, "more acknowledged records", 60)
+            wait_until(lambda: load.acks() > wanted, "more acknowledged records")
         assert not load.failed
         check(load, cluster.bootstrap_servers)
         assert described(wire)[NAMES[2]].error_code == ErrorCode.KAFKA_STORAGE_ERROR

@@ -176,8 +176,8 @@ def test_a_fetch_has_the_brokers_limit_and_waits_for_no_more(wire: WireClient, n
     for number in range(4):
         assert produce(wire, name, b"%d" % number * 800).error_code == 0
     begin = time.monotonic()
-    got = wire.fetch(name, 0, min_bytes=1 << 20, max_wait_ms=14_000, max_bytes=1 << 20)
-    assert time.monotonic() - begin < 10
+    got = wire.fetch(name, 0, min_bytes=1 << 20, max_wait_ms=50_000, max_bytes=1 << 20)
+    assert time.monotonic() - begin < 40
     records = bytes(got.records)
     assert [read_header(records, at).base_offset for at, _ in batches(records)] == [0, 1]
     (batch,) = (records[at : at + size] for at, size in list(batches(records))[:1])

@@ -81,7 +81,7 @@ def test_a_classic_group_goes_on_as_a_consumer_group_and_back(
     answer = three.join()
     assert answer.error_code == E.NONE
     assert group_type(wire, name) == "consumer"
-    wait_until(lambda: three.beat(owned=three.has).member_epoch == two.generation + 1, "the target", 10.0)
+    wait_until(lambda: three.beat(owned=three.has).member_epoch == two.generation + 1, "the target")
     shown = {each.member_id: each.member_type for each in three.describe().members}
     assert shown == {one.id: 0, two.id: 0, "three": 1}
     assert (one.heartbeat(), two.heartbeat()) == (E.REBALANCE_IN_PROGRESS,) * 2
@@ -96,7 +96,7 @@ def test_a_classic_group_goes_on_as_a_consumer_group_and_back(
         assert three.beat(owned=three.has).error_code == E.NONE
         return sorted(has[one] + has[two] + three.partitions()) == [0, 1, 2, 3]
 
-    wait_until(shared, "all to have their part", 10.0)
+    wait_until(shared, "all to have their part")
     assert (one.heartbeat(), two.heartbeat()) == (E.NONE, E.NONE)
     assert one.heartbeat(generation_id=one.generation + 1) == E.ILLEGAL_GENERATION
     assert one.commit(name, 5) == E.NONE
@@ -169,7 +169,7 @@ def test_a_classic_member_joins_a_consumer_group(
     one.get_id()
     answer = one.join()
     assert (answer.error_code, answer.leader, answer.protocol_name) == (E.NONE, "", "range")
-    wait_until(lambda: new.beat(owned=new.has).member_epoch == 3, "a new target", 10.0)
+    wait_until(lambda: new.beat(owned=new.has).member_epoch == 3, "a new target")
     new.beat(owned=new.has)
 
     def takes_part() -> bool:
@@ -177,7 +177,7 @@ def test_a_classic_member_joins_a_consumer_group(
             return len(rejoin(one, name, [])) == 2
         return False
 
-    wait_until(takes_part, "the classic member to get its part", 10.0)
+    wait_until(takes_part, "the classic member to get its part")
     assert one.leave() == E.NONE
     assert one.heartbeat() == E.UNKNOWN_MEMBER_ID
 

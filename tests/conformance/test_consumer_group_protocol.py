@@ -118,7 +118,7 @@ def test_partitions_move_from_one_member_to_the_other_by_revocation(member: New,
     first.join()
     assert first.has == {topic_id: [0, 1, 2, 3]}
     second.join()
-    wait_until(lambda: second.beat(owned={}).member_epoch == 3, "the target to be computed", 10.0)
+    wait_until(lambda: second.beat(owned={}).member_epoch == 3, "the target to be computed")
     assert second.has == {}
     assert second.describe().group_state == "Reconciling"
     told = first.beat(owned=first.has)
@@ -210,7 +210,7 @@ def test_new_partitions_are_assigned(member: New, wire: WireClient, name: str) -
     topics = [grow.CreatePartitionsTopic(name=name, count=6, assignments=None)]
     [grown] = wire.send(grow(topics=topics, timeout_ms=10_000), 3).results
     assert grown.error_code == E.NONE
-    wait_until(lambda: first.beat().member_epoch == 3, "a new epoch", 30.0)
+    wait_until(lambda: first.beat().member_epoch == 3, "a new epoch")
     assert first.partitions() == [0, 1, 2, 3, 4, 5]
 
 
@@ -219,7 +219,7 @@ def test_a_topic_that_is_made_later_is_assigned(member: New, wire: WireClient, n
     assert first.join().member_epoch == 2
     assert first.has == {}
     wire.create_topic(f"{name}-later", 2)
-    wait_until(lambda: first.beat().member_epoch == 3, "a new epoch", 30.0)
+    wait_until(lambda: first.beat().member_epoch == 3, "a new epoch")
     assert first.partitions() == [0, 1]
 
 
@@ -231,7 +231,7 @@ def test_a_regular_expression_matches_whole_names_and_is_resolved_soon(
     answer = first.join()
     assert (answer.error_code, answer.member_epoch) == (E.NONE, 1)
     assert answer.assignment.topic_partitions == []
-    wait_until(lambda: first.beat().member_epoch == 2, "the expression to be resolved", 30.0)
+    wait_until(lambda: first.beat().member_epoch == 2, "the expression to be resolved")
     assert first.has == {topic_id: [0, 1, 2, 3]}
     [shown] = first.describe().members
     assert shown.subscribed_topic_regex == first.regex
@@ -241,7 +241,7 @@ def test_a_regular_expression_matches_whole_names_and_is_resolved_soon(
 def test_a_regular_expression_matches_internal_topics_too(member: New) -> None:
     first = member("a", None, regex="__consumer_off.*")
     first.join()
-    wait_until(lambda: first.beat().member_epoch == 2, "the expression to be resolved", 30.0)
+    wait_until(lambda: first.beat().member_epoch == 2, "the expression to be resolved")
     assert len(first.partitions()) > 0
 
 
@@ -252,12 +252,12 @@ def test_names_and_a_regular_expression_together(
     first = member("a", [name], regex=f"{name}-l.*")
     assert first.join().member_epoch == 2
     assert list(first.has) == [topic_id]
-    wait_until(lambda: first.beat().member_epoch == 3, "the expression to be resolved", 30.0)
+    wait_until(lambda: first.beat().member_epoch == 3, "the expression to be resolved")
     assert first.has == {topic_id: [0, 1, 2, 3], other: [0]}
     first.beat(subscribed_topic_regex="")
     first.settle()
     assert first.has == {topic_id: [0, 1, 2, 3]}
-    wait_until(lambda: first.describe().group_epoch == 4, "the group to go on", 30.0)
+    wait_until(lambda: first.describe().group_epoch == 4, "the group to go on")
 
 
 def test_unsubscribed_topics_are_taken_back_at_once(

@@ -113,7 +113,7 @@ def test_steps_of_a_reconciliation(member: New, log: Log, topic_id: bytes) -> No
     first.join()
     log.news()
     second.join()
-    wait_until(lambda: second.beat(owned={}).member_epoch == 3, "the target to be computed", 10.0)
+    wait_until(lambda: second.beat(owned={}).member_epoch == 3, "the target to be computed")
     news = log.news()
     assert [(kind, name) for kind, name, _ in news if kind != 8] == [
         (5, "b"), (3, ""), *sorted((kind, name) for kind, name, _ in news if kind == 7), (6, ""),
@@ -169,7 +169,7 @@ def test_a_static_member_that_goes_for_a_while(member: New, log: Log) -> None:
 def test_a_regular_expression(member: New, log: Log, name: str) -> None:
     first = member("a", None, regex=name)
     first.join()
-    wait_until(lambda: first.beat().member_epoch == 2, "the expression to be resolved", 30.0)
+    wait_until(lambda: first.beat().member_epoch == 2, "the expression to be resolved")
     news = log.news()
     assert kinds(news) == [
         (5, "a"), (8, "a"), (16, name), (3, ""), (7, "a"), (6, ""), (8, "a"),

@@ -16,6 +16,7 @@ from tests.support.ottla_process import OttlaProcess
 from tests.support.wire_client import WireClient
 
 Request = m.FetchRequest
+QUICK_S = 40  # what waits for more than this has waited for its time to be over
 
 
 def request(*topics: tuple[str, list[tuple[int, int, int]]], **fields: Any) -> m.FetchRequest:
@@ -138,7 +139,7 @@ def in_background(
     answers: list[Any] = []
     client = WireClient(broker.bootstrap_servers)
     place = Request.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
-    limits = {"max_wait_ms": 15_000, "min_bytes": 1, "max_bytes": 1 << 20, **fields}
+    limits = {"max_wait_ms": 50_000, "min_bytes": 1, "max_bytes": 1 << 20, **fields}
     posted = client.post(Request(topics=[Request.FetchTopic(topic=topic, partitions=[place])], **limits), 12)
 
     def wait() -> None:
@@ -154,8 +155,8 @@ def test_an_append_wakes_a_waiting_fetch(either_broker, wire: WireClient, topic:
     start = time.monotonic()
     thread, answers = in_background(either_broker, topic)
     wire.produce_values(topic, b"news")
-    thread.join(10)
-    assert time.monotonic() - start < 10
+    thread.join(QUICK_S)
+    assert time.monotonic() - start < QUICK_S
     assert values_of(answers[0]) == [b"news"]
 
 
@@ -164,22 +165,22 @@ def test_min_bytes_counts_over_appends(either_broker, wire: WireClient, topic: s
     for number in range(3):
         assert not answers
         wire.produce_values(topic, b"%d" % number * 1000)
-    thread.join(10)
+    thread.join(QUICK_S)
     assert len(values_of(answers[0])) == 3
 
 
 def test_an_error_answers_at_once(wire: WireClient, name: str) -> None:
     wire.create_topic(name, partitions=2)
     start = time.monotonic()
-    answer = wire.send(request((name, [(0, 0, 100), (1, 77, 100)]), max_wait_ms=14_000), 12)
-    assert time.monotonic() - start < 10
+    answer = wire.send(request((name, [(0, 0, 100), (1, 77, 100)]), max_wait_ms=50_000), 12)
+    assert time.monotonic() - start < QUICK_S
     assert {p.partition_index: p.error_code for t in answer.responses for p in t.partitions} == {0: 0, 1: 1}
 
 
 def test_a_missing_partition_alone_answers_at_once(wire: WireClient, topic: str) -> None:
     start = time.monotonic()
-    assert wire.fetch(topic, 0, partition=9, max_wait_ms=14_000).error_code == 3
-    assert time.monotonic() - start < 10
+    assert wire.fetch(topic, 0, partition=9, max_wait_ms=50_000).error_code == 3
+    assert time.monotonic() - start < QUICK_S
 
 
 def test_a_missing_partition_beside_others_does_not_end_their_wait(wire: WireClient, topic: str) -> None:
@@ -191,8 +192,8 @@ def test_a_missing_partition_beside_others_does_not_end_their_wait(wire: WireCli
 
 def test_no_partitions_answer_at_once(wire: WireClient) -> None:
     start = time.monotonic()
-    answer = wire.send(request(max_wait_ms=15_000), 12)
-    assert time.monotonic() - start < 10
+    answer = wire.send(request(max_wait_ms=50_000), 12)
+    assert time.monotonic() - start < QUICK_S
     assert (answer.error_code, answer.responses) == (0, [])
 
 
@@ -235,11 +236,11 @@ def test_who_does_not_want_to_wait_is_answered(wire: WireClient, topic: str, wai
     fields = (
         {"max_wait_ms": 0, "min_bytes": 1}
         if wait == "max_wait_ms 0"
-        else {"max_wait_ms": 15_000, "min_bytes": 0}
+        else {"max_wait_ms": 50_000, "min_bytes": 0}
     )
     start = time.monotonic()
     assert wire.fetch(topic, 0, **fields).error_code == 0
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < QUICK_S
 
 
 def test_zstd_needs_version_10(wire: WireClient, topic: str) -> None:

@@ -166,7 +166,7 @@ def test_names_and_ids_do_not_mix(wire: WireClient, wide: str) -> None:
 def test_a_waiting_incremental_fetch_is_woken(either_broker, wire: WireClient, wide: str) -> None:
     session = opened(wire, wide)
     posted = wire.post(
-        Request(session_id=session, session_epoch=1, max_wait_ms=15_000, min_bytes=1, max_bytes=1 << 20), 12
+        Request(session_id=session, session_epoch=1, max_wait_ms=50_000, min_bytes=1, max_bytes=1 << 20), 12
     )
     with WireClient(either_broker.bootstrap_servers) as other:
         other.produce_values(wide, b"a", partition=3)

@@ -20,13 +20,13 @@ from tests.support.share_member import ACCEPT, REJECT, RELEASE, RENEW, ShareMemb
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
-LOCK_S = 1.0
+LOCK_S = 2.0  # what has to happen under a lock may be held up for a second
 LIMIT = 2
 LOCKS = 100
 SESSIONS = 3
 SETTINGS = {
     "group.share.min.record.lock.duration.ms": "1000",
-    "group.share.record.lock.duration.ms": "1000",
+    "group.share.record.lock.duration.ms": "2000",
     "group.share.delivery.count.limit": str(LIMIT),
     "group.share.partition.max.record.locks": str(LOCKS),
     "group.share.max.share.sessions": str(SESSIONS),
@@ -79,10 +79,10 @@ def test_a_lock_runs_out_and_the_delivery_counts(
 ) -> None:
     produce(wire, topic, 3)
     ann = member()
-    assert ann.fetch_until() == [(0, 2, 1)]
     began = time.monotonic()
+    assert ann.fetch_until() == [(0, 2, 1)]
     assert ann.fetch_until(max_wait_ms=3000) == [(0, 2, 2)]
-    assert 0.7 * LOCK_S < time.monotonic() - began < 5 * LOCK_S
+    assert time.monotonic() - began > 0.95 * LOCK_S
 
 
 def test_who_comes_too_late_is_121(wire: WireClient, topic: str, member: Callable[..., ShareMember]) -> None:

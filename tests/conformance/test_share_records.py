@@ -259,7 +259,7 @@ def test_a_fetch_waits_for_records(
 ) -> None:
     ann = member()
     ann.fetch(max_wait_ms=0)
-    posted = wire.post(ann.fetch_request(max_wait_ms=15_000), 2)
+    posted = wire.post(ann.fetch_request(max_wait_ms=50_000), 2)
     with WireClient(either_broker.bootstrap_servers) as other:
         other.produce_values(topic, b"a")
     assert Fetched(wire.receive(posted)).acquired == [(0, 0, 1)]

@@ -36,11 +36,11 @@ def raw_frame(api_key: int, version: int, body: bytes) -> bytes:
     return struct.pack(">i", len(payload)) + payload
 
 
-def connect(victim: Victim, timeout_s: float = 15.0) -> socket.socket:
+def connect(victim: Victim, timeout_s: float = 60.0) -> socket.socket:
     return socket.create_connection((victim.broker.host, victim.broker.port), timeout_s)
 
 
-def ask(victim: Victim, data: bytes, timeout_s: float = 60.0) -> int | None:
+def ask(victim: Victim, data: bytes, timeout_s: float = 120.0) -> int | None:
     """Send bytes; the size of the one answer, None where the broker closes instead."""
     with connect(victim, timeout_s) as peer:
         try:

@@ -22,6 +22,7 @@ from protocol.records.crc import crc32c
 from tests.hostile.attacks import connect
 from tests.hostile.mutations import TOPICS, Mutator
 from tests.hostile.victim import NORMAL_CLIENT_S, STRANGER_BYTES, Victim
+from tests.support.pulse import Pulse
 from tests.support.wire_client import WireClient
 
 ROUND_FRAMES = 200
@@ -65,11 +66,12 @@ def throw_many(victim: Victim, frames: list[bytes]) -> None:
 
 def look_at(victim: Victim, wire: WireClient, rss: int, lines: int, what: str) -> int:
     """The checks between rounds; the number of log lines so far."""
-    begun = time.monotonic()
-    offset = wire.produce_values("steady", what.encode())
-    answer = wire.fetch("steady", offset)
+    with Pulse() as pulse:
+        begun = pulse.now_s()
+        offset = wire.produce_values("steady", what.encode())
+        answer = wire.fetch("steady", offset)
+        took = pulse.now_s() - begun
     assert [each.value for each in records(answer.records)] == [what.encode()], what
-    took = time.monotonic() - begun
     assert took < NORMAL_CLIENT_S, (what, took)
     grown = victim.rss() - rss
     assert grown < STRANGER_BYTES, (what, grown)

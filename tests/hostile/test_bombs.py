@@ -17,12 +17,14 @@ from protocol.records.compression import GZIP, LZ4, SNAPPY, ZSTD, compressor
 from protocol.records.legacy import build_message_set
 from protocol.records.varints import append_varint
 from tests.hostile.attacks import at_once
-from tests.hostile.victim import MIB, NORMAL_CLIENT_S, Victim
+from tests.hostile.victim import MIB, NORMAL_CLIENT_S, STRANGER_BYTES, Victim
+from tests.support.wire_client import WireClient
 
 BOMB_BYTES = 256 * MIB
 GROWTH_BYTES = 64 * MIB
 VALUE_BYTES = 64 << 10
 TIME = 1_700_000_000_000
+PATIENCE_S = 180.0  # a lookup reads 256 MiB, and four of them share the machine with other tests
 REFUSED = {10, 87, -1}
 
 
@@ -68,10 +70,10 @@ def bomb(codec: int, single: bool) -> bytes:
     )
 
 
-def longest_stall_ms(victim: Victim) -> int:
-    """What the broker tells at its end of how long the loop was held up."""
+def longest_work_ms(victim: Victim) -> int:
+    """What the broker tells at its end of how long the loop was held up: the processor time of it."""
     victim.broker.stop()
-    found = re.search(r"held up for at most (\d+) ms", victim.broker.output())
+    found = re.search(r"held up for at most \d+ ms, of which it worked (\d+) ms", victim.broker.output())
     assert found is not None
     victim.broker.start()
     return int(found[1])
@@ -102,7 +104,7 @@ def test_produced_bombs(victim: Victim, codec: int) -> None:
                 assert codes[1] == (10 if name == "uncompressed" else 0), (name, codes)
     assert client.worst_s < NORMAL_CLIENT_S, client
     assert memory.peak_growth < growth, memory
-    assert longest_stall_ms(victim) < 1000
+    assert longest_work_ms(victim) < 1000
 
 
 def test_lookups_in_stored_bombs(victim: Victim) -> None:
@@ -113,7 +115,7 @@ def test_lookups_in_stored_bombs(victim: Victim) -> None:
         last = BOMB_BYTES // VALUE_BYTES - 1
 
         def ask() -> tuple[int, int]:
-            with victim.wire() as other:
+            with WireClient(victim.address, timeout_s=PATIENCE_S) as other:
                 by_time = other.list_offset("t", TIME).offset
                 largest = other.list_offset("t", -3).offset
                 old = other.fetch("t", last, version=2, partition_max_bytes=1000)
@@ -140,7 +142,7 @@ def test_old_message_sets_of_tiny_messages(victim: Victim) -> None:
             assert wire.produce("large", wrapped, version=2).error_code == 0
         assert wire.list_offset("large", -1).offset == 300_000
     assert client.worst_s < NORMAL_CLIENT_S, client
-    assert memory.peak_growth < 256 * MIB, memory
+    assert memory.peak_growth < STRANGER_BYTES, memory
 
 
 def test_batches_far_above_the_limit_are_refused_at_a_glance(victim: Victim) -> None:
@@ -159,4 +161,4 @@ def test_batches_far_above_the_limit_are_refused_at_a_glance(victim: Victim) -> 
                 )
                 assert wire.produce("t", batch).error_code == 10
     assert client.worst_s < NORMAL_CLIENT_S, client
-    assert memory.peak_growth < 256 * MIB, memory
+    assert memory.peak_growth < STRANGER_BYTES, memory

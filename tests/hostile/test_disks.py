@@ -42,7 +42,7 @@ from tests.support.wire_client import WireClient
 STORAGE_ERROR = ErrorCode.KAFKA_STORAGE_ERROR
 TOPIC = "t"
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
-READY_S = 20.0
+READY_S = 60.0
 
 
 @contextmanager

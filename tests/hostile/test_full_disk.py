@@ -117,7 +117,7 @@ if may_mount():
 
 def failed_start(victim: Victim) -> str:
     """What a broker says that cannot start."""
-    ended = subprocess.run(victim.broker.command(), capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(victim.broker.command(), capture_output=True, text=True, timeout=120, check=False)
     said = ended.stdout + ended.stderr
     assert ended.returncode == 1, said
     assert "Traceback" not in said, said

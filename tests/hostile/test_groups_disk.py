@@ -5,7 +5,6 @@ there. An offset commit that was acknowledged is never taken back (promises.md, 
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from protocol.errors import ErrorCode
 from protocol.records.batch import Record
 from protocol.records.builder import build_batch
 from tests.hostile.groups import PARTITIONS, TOPIC, beating, commit, committed, join_and_sync, with_groups
-from tests.hostile.test_crash import READY_S
 from tests.hostile.test_damage import cut, overwrite
 from tests.hostile.test_full_disk import BALLAST_BYTES, may_mount, small_disk
 from tests.hostile.victim import Victim
@@ -76,14 +74,11 @@ def test_kill_9_in_the_middle_of_commits() -> None:
             wait_until(
                 lambda begun=begun: sum(each.acknowledged for each in committers) - begun > COMMITS_A_CYCLE,
                 "the commits",
-                30,
             )
             victim.broker.kill()
             for thread in threads:
                 thread.join()
-            started = time.monotonic()
             victim.broker.start()
-            assert time.monotonic() - started < READY_S
             with victim.wire() as wire:
                 for each in committers:
                     assert each.errors == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,14 @@ from tests.hostile.attacks import connect, fetch, request_frame
 from tests.hostile.victim import Victim
 from tests.support.ottla_process import CHECKOUT, OttlaProcess
 
-STOP_S = 30.0
+STOP_S = 30.0  # promises.md, 5
+REFUSE_S = 120.0
 
 
 def run_to_its_end(broker: OttlaProcess) -> subprocess.CompletedProcess[str]:
     """Start a broker that cannot run."""
     return subprocess.run(
-        broker.command(), capture_output=True, text=True, timeout=STOP_S, cwd=CHECKOUT, check=False
+        broker.command(), capture_output=True, text=True, timeout=REFUSE_S, cwd=CHECKOUT, check=False
     )
 
 
@@ -37,10 +37,8 @@ def test_a_signal_ends_it_in_good_order_though_clients_are_busy(victim: Victim, 
         peer.send((waiting, waiting[:-3], unread)[index % 3])
     process = victim.broker.process
     assert process is not None
-    begun = time.monotonic()
     process.send_signal(number)
-    code = process.wait(STOP_S)
-    assert (code, time.monotonic() - begun < STOP_S) == (0, True)
+    assert process.wait(STOP_S) == 0
     victim.broker.process = None
     for peer in peers:
         peer.close()

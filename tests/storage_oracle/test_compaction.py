@@ -94,7 +94,7 @@ def sealed(broker: OttlaProcess, topic: str) -> list[Path]:
 def await_cleaned(broker: OttlaProcess, topic: str) -> None:
     """Until each sealed segment is clean. Nobody may write meanwhile: the active segment must stay so."""
     active = int(segments(broker, topic)[-1].stem)
-    wait_until(lambda: clean_offset(broker, topic) >= active, f"a cleaning of {topic} to {active}", 60)
+    wait_until(lambda: clean_offset(broker, topic) >= active, f"a cleaning of {topic} to {active}")
 
 
 def dump(directory: Path, *flags: str) -> str:
@@ -166,7 +166,7 @@ def test_committed_offsets_shrink_and_are_known_after_a_restart(broker: OttlaPro
         commit(count)
         return count >= 100 and clean_offset(broker, OFFSETS) >= 50
 
-    wait_until(cleaned, "a cleaning of the committed offsets", 60)
+    wait_until(cleaned, "a cleaning of the committed offsets")
     await_cleaned(broker, OFFSETS)
     text = "".join(path.read_bytes().hex() for path in sealed(broker, OFFSETS))
     assert text.count(TOPIC.encode().hex()) < 60

@@ -135,7 +135,7 @@ def test_groups_change_hands(kafka: KafkaProcess, ottla: OttlaProcess) -> None:
     append(kafka.log_dir, stored(ottla.log_dir))
     kafka.start()
 
-    wait_until(lambda: committed(kafka, "ours"), "Kafka to have loaded the groups", 30)
+    wait_until(lambda: committed(kafka, "ours"), "Kafka to have loaded the groups")
     assert committed(kafka, "ours") == ours
     assert committed(kafka, "theirs") == theirs
     assert listed(kafka) == {**ours_listed, **theirs_listed}

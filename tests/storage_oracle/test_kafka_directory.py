@@ -46,7 +46,7 @@ def kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KafkaProce
             settings["zookeeper.connect"] = f"{zookeeper.address}/kafka"
         broker = stack.enter_context(KafkaProcess(version, settings, tmp_path))
         with WireClient(broker.bootstrap_servers) as wire:
-            wait_until(lambda: bool(wire.metadata().brokers), "the broker to know itself", 30)
+            wait_until(lambda: bool(wire.metadata().brokers), "the broker to know itself")
         yield broker
 
 
@@ -79,7 +79,7 @@ def commit(broker: Either, offset: int) -> None:
     settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": GROUP}
     consumer = Consumer(settings)
     place = TopicPartition("orders", 1, offset, metadata="so far")
-    wait_until(lambda: succeeds(lambda: consumer.commit(offsets=[place], asynchronous=False)), "a commit", 30)
+    wait_until(lambda: succeeds(lambda: consumer.commit(offsets=[place], asynchronous=False)), "a commit")
     consumer.close()
 
 
@@ -98,7 +98,7 @@ def committed(broker: Either) -> tuple[int, str]:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": GROUP})
     found: list[TopicPartition] = []
     asked = [TopicPartition("orders", 1)]
-    wait_until(lambda: succeeds(lambda: found.extend(consumer.committed(asked, 10))), "offsets", 30)
+    wait_until(lambda: succeeds(lambda: found.extend(consumer.committed(asked, 10))), "offsets")
     consumer.close()
     return found[0].offset, found[0].metadata or ""
 
@@ -162,7 +162,7 @@ def leads(broker: Either) -> None:
             errors += [topic.error_code for topic in wire.metadata(*TOPICS, "__consumer_offsets").topics]
             return not any(errors)
 
-        wait_until(ready, "all partitions to have leaders", 30)
+        wait_until(ready, "all partitions to have leaders")
 
 
 def files_below(directory: Path) -> dict[str, bytes]:
@@ -175,7 +175,7 @@ def add_partition(wire: WireClient, topic: str, count: int) -> None:
     more = m.CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=count, assignments=None)
     [done] = wire.send(m.CreatePartitionsRequest(topics=[more], timeout_ms=30_000), 3).results
     assert done.error_code == 0, done
-    wait_until(lambda: not wire.list_offset(topic, -1, count - 1).error_code, "the new partition", 30)
+    wait_until(lambda: not wire.list_offset(topic, -1, count - 1).error_code, "the new partition")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def end_offset(consumer: Consumer) -> int:
                 raise
         return bool(ends)
 
-    wait_until(known, "Kafka to lead its partition", 30)
+    wait_until(known, "Kafka to lead its partition")
     return ends[0]
 
 

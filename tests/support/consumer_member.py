@@ -100,7 +100,7 @@ class ConsumerMember:
                 member.epoch == group.assignment_epoch == group.group_epoch for member in members
             )
 
-        wait_until(settled, "the group to be stable", 30.0)
+        wait_until(settled, "the group to be stable")
 
     def describe(self, version: int = 1) -> Any:
         """The group as ConsumerGroupDescribe shows it."""

@@ -37,7 +37,7 @@ def await_coordinator(wire: WireClient, group: str = "g") -> None:
             return False
         return not wire.send(m.DescribeGroupsRequest(groups=[group]), 5).groups[0].error_code
 
-    wait_until(is_there, "a coordinator", 30.0)
+    wait_until(is_there, "a coordinator")
 
 
 class Member:

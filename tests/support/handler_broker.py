@@ -54,7 +54,7 @@ from storage.log_manager import LogManager
 
 ENDPOINTS = {"PLAINTEXT": EndpointImage("broker.test", 9092), "EXTERNAL": EndpointImage("public.test", 19092)}
 TOPIC_TIMEOUT_MS = 1000
-ANSWER_TIMEOUT_S = 20
+ANSWER_TIMEOUT_S = 60
 SINGLE_BROKER = {
     "node.id": "1",
     "broker.id": "1",

@@ -26,8 +26,8 @@ from tests.support.ports import free_port
 from tests.support.tool_server import free_tool_server
 from tests.support.waiting import wait_for_listener
 
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 60.0
 TOOL_TIMEOUT_S = 120.0
 
 # Several JVMs share two cores: the serial collector and the first compiler start fastest.

@@ -23,8 +23,8 @@ from tests.support.machine import MARIADB_HINT, mariadb_programs
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 60.0
 BINLOG = {
     "log-bin": "bin",
     "binlog-format": "ROW",

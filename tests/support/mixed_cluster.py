@@ -59,7 +59,7 @@ class MixedCluster(ClusterProcess):
 
     def start(self) -> None:
         self.all(lambda broker: broker.start())
-        wait_until(self._all_know_all, "every broker to know the others", 60)
+        wait_until(self._all_know_all, "every broker to know the others")
 
     def close(self) -> None:
         self._zookeeper.stop()
@@ -131,7 +131,7 @@ class MixedCluster(ClusterProcess):
         answer = self.ask_controller(reassign(timeout_ms=10_000, topics=topics), 0)
         assert (answer.error_code, answer.responses[0].partitions[0].error_code) == (0, 0), answer
         listing = m.ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None)
-        wait_until(lambda: self.ask_controller(listing, 0).topics == [], f"the move of {topic}", 60)
+        wait_until(lambda: self.ask_controller(listing, 0).topics == [], f"the move of {topic}")
         wait_until(
             lambda: self.partitions(topic)[index].replica_nodes == replicas, f"{topic} on {replicas}", 60
         )
@@ -147,7 +147,7 @@ class MixedCluster(ClusterProcess):
         answer = self.ask_controller(request, 2)
         [result] = answer.replica_election_results[0].partition_result
         assert result.error_code in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED), answer
-        wait_until(lambda: self.leader_id(topic, index) == broker_id, f"{broker_id} to lead {topic}", 30)
+        wait_until(lambda: self.leader_id(topic, index) == broker_id, f"{broker_id} to lead {topic}")
 
     def is_gone(self, broker_id: int) -> bool:
         """Whether the controller has told of the broker's end."""

@@ -24,8 +24,8 @@ from tests.support.waiting import wait_until
 
 SOURCE = Path(__file__).with_name("java_sources") / "SearchNode.java"
 JVM_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-START_TIMEOUT_S = 90.0
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 60.0
 
 
 class OpenSearchProcess:

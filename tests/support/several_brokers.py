@@ -17,7 +17,7 @@ from tests.support.ottla_process import OttlaProcess
 from tests.support.ports import free_ports
 from tests.support.waiting import wait_until
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 
 
 class SeveralBrokers(OttlaProcess):

@@ -13,7 +13,7 @@ import threading
 from types import TracebackType
 
 CHUNK_BYTES = 1 << 16
-ORDER_TIMEOUT_S = 10.0
+ORDER_TIMEOUT_S = 30.0
 PASS, CUT, FREEZE, FREEZE_ANSWERS, CLOSE = "pass", "cut", "freeze", "freeze answers", "close"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.support.kafka_process import run_tool
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 
 KAFKA_CLASSES = {
     "topics": "TopicCommand",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 PAUSE_S = 0.02
 
 
-def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 30.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
     """Returns as soon as `condition()` is true; raises TimeoutError naming `what`."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -18,7 +18,7 @@ from protocol.client_connection import ClientConnection
 from protocol.frames import frame
 from protocol.headers import RequestHeader, encode_request_header
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0
 
 
 class Wire:

@@ -26,7 +26,7 @@ from tests.support.java import java
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
 TICK_MS = 500
 JARS = ("zookeeper-3", "zookeeper-jute", "slf4j-api", "metrics-core", "snappy-java")
 JVM_FLAGS = (

@@ -229,12 +229,12 @@ def test_our_console_consumer_shares_a_group_with_another_client(option, strateg
         return len(other.assignment()) == count
 
     try:
-        wait_until(lambda: other_has(4), "the other client to be alone", 30)
+        wait_until(lambda: other_has(4), "the other client to be alone")
         reads = ("console-consumer", *option, "--topic", topic, "--group", group, "--from-beginning")
         if newer:
             reads += ("--command-property", strategy)
         with background_tool(*reads) as ours:
-            wait_until(lambda: other_has(2), "the two to share", 30)
+            wait_until(lambda: other_has(2), "the two to share")
             lines = lines_from(0, 40)
             keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=,")
             pairs = "".join(f"{line},{line}\n" for line in lines.split())
@@ -247,11 +247,11 @@ def test_our_console_consumer_shares_a_group_with_another_client(option, strateg
                     read.append(message.value().decode())
                 return len(read) + ours.lines() == 40
 
-            wait_until(all_read, "both to have read everything", 30)
+            wait_until(all_read, "both to have read everything")
             ours.interrupt()
             printed = ours.output().split()
         assert sorted([*read, *printed], key=int) == lines.split()
         assert 0 < len(read) < 40
-        wait_until(lambda: other_has(4), "the other client to be alone again", 30)
+        wait_until(lambda: other_has(4), "the other client to be alone again")
     finally:
         other.close()

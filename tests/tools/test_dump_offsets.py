@@ -173,7 +173,7 @@ def fill(address: str, group: str, settings: dict[str, str]) -> None:
             read.append(message)
         return bool(read)
 
-    wait_until(one, "a record", 30)
+    wait_until(one, "a record")
     consumer.commit(asynchronous=False)
     consumer.close()
 

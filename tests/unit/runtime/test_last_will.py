@@ -56,7 +56,7 @@ def done(script):
 def test_the_last_will_is_executed_after_a_kill(script):
     killed = subprocess.run([sys.executable, "-c", KILLED, str(ROOT), str(script)], timeout=60, check=False)
     assert killed.returncode == -9
-    wait_until(lambda: done(script), "the will to be executed", 60)
+    wait_until(lambda: done(script), "the will to be executed")
     assert done(script) == "second"
 
 

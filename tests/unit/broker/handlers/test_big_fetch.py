@@ -129,7 +129,7 @@ def filled(tmp_path_factory):
         yield made
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     version=st.integers(0, 18),
     drawn=st.lists(st.tuples(st.sampled_from(["orders", "orders", "none"]), wanted_partitions), max_size=3),

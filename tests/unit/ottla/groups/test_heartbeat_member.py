@@ -67,12 +67,12 @@ def test_it_joins_with_everything_and_says_what_it_took() -> None:
 def test_heartbeats_say_nothing_until_the_assignment_is_another() -> None:
     with member_of(told(1, 0, 1), told(1, 0, 1), same(1), same(1), told(1, 0), told(2, 0)) as (group, member):
         join(member)
-        wait_until(lambda: member.rejoins, "the heartbeat to say so", 5)
+        wait_until(lambda: member.rejoins, "the heartbeat to say so")
         beats = group.asked(Ask)[2:]
         assert all(owned(each) is None and each.subscribed_topic_names is None for each in beats)
         assert not member.lost
         count = len(group.asked(Ask))
-        wait_until(lambda: len(group.asked(Ask)) > count, "it to be alive still", 5)
+        wait_until(lambda: len(group.asked(Ask)) > count, "it to be alive still")
         assert join(member) == [("t", 0)]
         assert member.generation == 2
         assert [0] in [owned(each) for each in group.asked(Ask)[count:]]
@@ -90,7 +90,7 @@ def test_a_member_that_is_fenced_has_lost_its_partitions_and_joins_anew(error: E
     with member_of(told(3, 0), told(3, 0), refused(error), told(5, 1), told(5, 1)) as (group, member):
         join(member)
         member_id = member.member_id
-        wait_until(lambda: member.rejoins, "the heartbeat to say so", 5)
+        wait_until(lambda: member.rejoins, "the heartbeat to say so")
         assert (member.lost, member.generation) == (True, 0)
         asked = len(group.asked(Ask))
         assert join(member) == [("t", 1)]

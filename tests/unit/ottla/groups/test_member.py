@@ -134,7 +134,7 @@ def test_heartbeats_go_on_until_the_group_rebalances() -> None:
     answers = [BEATS, BEATS, m.HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)]
     with member_of({m.HeartbeatRequest: answers}) as (group, member):
         member.join(["t"], counts)
-        wait_until(lambda: member.rejoins, "the heartbeat to say so", 5)
+        wait_until(lambda: member.rejoins, "the heartbeat to say so")
         assert (member.lost, len(group.asked(m.HeartbeatRequest))) == (False, 3)
         beat = group.asked(m.HeartbeatRequest)[0]
         assert (beat.group_id, beat.generation_id, beat.member_id) == ("g", 1, "m")
@@ -144,7 +144,7 @@ def test_a_member_that_is_unknown_has_lost_its_partitions() -> None:
     answers = [m.HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)]
     with member_of({m.HeartbeatRequest: answers}) as (_, member):
         member.join(["t"], counts)
-        wait_until(lambda: member.rejoins, "the heartbeat to say so", 5)
+        wait_until(lambda: member.rejoins, "the heartbeat to say so")
         assert (member.lost, member.member_id) == (True, "")
 
 
@@ -153,7 +153,7 @@ def test_a_fenced_member_is_told_by_check() -> None:
     with member_of({m.HeartbeatRequest: answers}, instance_id="i") as (group, member):
         member.join(["t"], counts)
         member.check()
-        wait_until(lambda: not member._heart.is_alive(), "the heart to stop", 5)
+        wait_until(lambda: not member._heart.is_alive(), "the heart to stop")
         with pytest.raises(ClientError):
             member.check()
         member.leave()

@@ -85,21 +85,21 @@ def test_beats_begin_with_the_first_join_and_go_on_after_a_broken_connection(mem
     assert member.beaten == 0
     member.beats = [LOST, refusal(E.REBALANCE_IN_PROGRESS)]
     join(member)
-    wait_until(lambda: member.beaten > 3, "more heartbeats", 5)
+    wait_until(lambda: member.beaten > 3, "more heartbeats")
     assert (member.rejoins, member.lost) == (True, False)
 
 
 def test_a_group_that_goes_on_without_us(member: Told) -> None:
     member.beats = [refusal(E.UNKNOWN_MEMBER_ID)]
     join(member)
-    wait_until(lambda: member.rejoins, "the heartbeat to say so", 5)
+    wait_until(lambda: member.rejoins, "the heartbeat to say so")
     assert (member.lost, member.generation) == (True, -1)
 
 
 def test_what_ends_it_is_told_by_check(member: Told) -> None:
     member.beats = [refusal(E.GROUP_AUTHORIZATION_FAILED)]
     join(member)
-    wait_until(lambda: member._failure is not None, "the heart to stop", 5)
+    wait_until(lambda: member._failure is not None, "the heart to stop")
     with pytest.raises(ClientError):
         member.check()
 
