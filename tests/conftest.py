@@ -28,7 +28,9 @@ settings.register_profile(
 settings.load_profile("ottla")
 
 # Folders whose fixtures are dear and must be made once: all their tests run on one worker, whichever it is.
-HAVE_A_WORKER = ("clients", "packaging", "spark", "tools")
+HAVE_A_WORKER = ("clients", "packaging", "spark", "tidy", "tools")
+
+LONGEST_ID = 100
 
 ZOOKEEPER = "zookeeper"  # fixture, mark and group
 
@@ -67,6 +69,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker(tool.marker)]
         if left_out:
             config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """A long value is named by its argument: the ids of all tests go through pytest-xdist again and again."""
+    return argname if isinstance(val, str | bytes) and len(val) > LONGEST_ID else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
