@@ -24,8 +24,10 @@ class Load:
     """One producer in a thread: values are numbers, one after the other, to partitions in turn.
 
     `acknowledged` maps (partition, offset) to the value; `failed` are values that were given up. `placeless`
-    are acknowledged values whose offset librdkafka does not know: it takes a retry for delivered whose first
-    attempt was, without an answer.
+    are acknowledged values whose offset librdkafka does not know. Two batches that the old leader wrote and
+    left unanswered go to the next leader one after the other; the first comes before that leads and gets
+    NOT_LEADER_OR_FOLLOWER, the second a moment later and is found there already. As sequences have no gap,
+    librdkafka takes the first for acknowledged, too, and has no offset for it. No broker is to blame.
     """
 
     bootstrap_servers: str

@@ -1,13 +1,15 @@
 """Two of our brokers and one Apache Kafka 3.9.2 in one cluster: offices, crashes and replacements either way.
 
-All meet in one ZooKeeper, and one chain of events goes over them under the load of idempotent producers and
-of a consumer group, since starting them is what takes the time. Nothing acknowledged is lost, nothing is
-twice, no commit is forgotten, and the logs of all three are the same bytes in the end.
+All meet in one ZooKeeper and go on from test to test, since starting them is what takes the time. First the
+coordinator of transactions changes sides, beside a copier that copies exactly once. Then a chain of events
+goes over them under the load of idempotent producers and of a consumer group: nothing acknowledged is lost,
+nothing is twice, no commit is forgotten, and the logs of all three are the same bytes in the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,10 @@ from protocol.errors import ErrorCode
 from replication.metadata.features import SUPPORTED
 from tests.cluster.group_reader import GroupReader
 from tests.cluster.load import Load, await_more, check
-from tests.cluster.replicas import check_identical
+from tests.cluster.moved_transactions import HELD, STATE, MovedTransactions, check_verification
+from tests.cluster.moved_transactions import TOPIC as MOVED
+from tests.cluster.replicas import await_identical, check_identical
+from tests.exactly_once.copying import SOURCE, TARGET, Copying, await_whole, fill
 from tests.support.mixed_cluster import KAFKA, OFFSETS, MixedCluster
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
@@ -38,10 +43,57 @@ PARTITIONS = 3
 GROUP = "carried"
 
 
-@pytest.fixture
-def cluster(zookeeper: ZookeeperProcess, tmp_path: Path) -> Iterator[MixedCluster]:
-    with MixedCluster(zookeeper.address, tmp_path) as cluster:
+COPIED = 3_000  # records, before each change of the coordinator
+
+
+@pytest.fixture(scope="module")
+def cluster(zookeeper: ZookeeperProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MixedCluster]:
+    with MixedCluster(zookeeper.address, tmp_path_factory.mktemp("mixed")) as cluster:
         yield cluster
+
+
+def test_transactions_whose_coordinator_changes_sides(cluster: MixedCluster, tmp_path: Path) -> None:
+    """In good order and by kill -9, with a transaction in each state."""
+    servers = cluster.bootstrap_servers
+    with MovedTransactions(cluster) as moved:
+        for topic in (SOURCE, TARGET):
+            create(cluster, NewTopic(topic, PARTITIONS, 3))
+        kafkas_id = check_verification(cluster, "of-kafka")
+        with Copying("confluent", servers, "copier", tmp_path / "copiers.log") as copying:
+
+            def change(to: int, how: Callable[[], None]) -> None:
+                moved.bring_about()
+                fill(servers, COPIED)
+                copying.again()
+                how()
+                moved.await_coordinator(to)
+                moved.check_states()
+                moved.finish()
+
+            change(1, lambda: cluster.lead(STATE, 0, 1))
+            check_producer_ids(cluster, kafkas_id, check_verification(cluster, "of-ours"))
+            change(KAFKA, lambda: cluster.lead(STATE, 0, KAFKA))
+            change(1, cluster.brokers[KAFKA].kill)
+            cluster.brokers[KAFKA].start()
+            cluster.await_full_isr(STATE, 60)
+            cluster.lead(STATE, 0, 1)
+            change(KAFKA, cluster.brokers[1].kill)
+            cluster.brokers[1].start()
+            await_whole(copying, servers, 4 * COPIED)
+        moved.check_contents()
+    await_identical(cluster, MOVED, PARTITIONS)
+    await_identical(cluster, HELD, 2, replicas=2)
+
+
+def check_producer_ids(cluster: MixedCluster, *given: int) -> None:
+    """Both sides take blocks from one node, and no block is given twice."""
+    with cluster.zookeeper() as zookeeper:
+        block = json.loads(zookeeper.get("/latest_producer_id_block")[0])
+    first, last = int(block["block_start"]), int(block["block_end"])
+    assert (block["version"], last - first) == (1, 999)
+    assert block["broker"] in cluster.brokers
+    assert max(given) <= last
+    assert len({each // 1000 for each in given}) == len(given)
 
 
 def test_offices_crashes_and_replacements_either_way(cluster: MixedCluster) -> None:

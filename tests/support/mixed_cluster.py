@@ -48,6 +48,7 @@ class MixedCluster(ClusterProcess):
             **SETTINGS,
             "zookeeper.connect": self.connect,
             "offsets.topic.num.partitions": "1",
+            "transaction.state.log.num.partitions": "1",
             "inter.broker.protocol.version": "3.9",
             **settings,
         }
