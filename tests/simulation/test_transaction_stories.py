@@ -115,6 +115,22 @@ def test_a_marker_that_finds_its_leader_dead_goes_to_the_next_one():
         story.settle()
 
 
+def test_a_transaction_is_complete_when_its_markers_are_on_all_replicas_in_sync():
+    with Story(**SETTINGS) as story:
+        producer, coordinator, follower, leader = roles(story, apart=True)
+        assert producer.produce("t", b"a") == E.NONE
+        story.cut(leader, follower)
+        assert producer.end(commit=True) == E.NONE
+        story.until(lambda: story.replica(leader, "t").log.end_offset > 1, "a marker", 1)
+        for _ in range(5):
+            story.pass_time(1)
+            assert producer.state(coordinator) == "PrepareCommit"
+            assert Committed(story, leader, "t").stable_end <= 1
+        story.heal()
+        producer.await_state("CompleteCommit")
+        story.settle()
+
+
 def test_a_follower_tells_readers_of_committed_records_what_its_leader_tells_them():
     """KIP-392: what is undecided, and what was aborted."""
     with Story(**SETTINGS) as story:

@@ -153,6 +153,18 @@ def test_an_aborted_transaction_over_several_segments_is_found_from_its_first_of
     assert [n for n in names if n.endswith(".txnindex")] == [f"{log.log.active.base_offset:020d}.txnindex"]
 
 
+def test_what_is_aborted_in_the_next_segment_is_not_told_with_this_one():
+    log = Log(LogConfig(segment_bytes=300))
+    log.plain()
+    while len(log.log.local.segments) == 1:
+        log.plain()
+    log.data(1)
+    log.abort(1)
+    log.replicate()
+    assert log.fetched_aborted(0) == []
+    assert log.fetched_aborted(log.log.active.base_offset) == [(1, log.log.end_offset - 2)]
+
+
 def test_a_segment_that_goes_takes_its_aborted_transactions_along():
     log = Log(LogConfig(segment_bytes=300, file_delete_delay_ms=100))
     log.data(1)

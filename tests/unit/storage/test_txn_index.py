@@ -54,6 +54,7 @@ def test_truncation_drops_the_marker_at_the_cut():
         ((0, 32), 3, True),
         ((11, 35), 3, True),
         ((20, 41), 2, False),
+        ((20, 40), 2, True),
         ((26, 35), 2, True),
         ((51, 60), 0, False),
     ],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from broker.transaction.verifier import Question
 from protocol import messages as m
 from protocol.errors import ErrorCode as E
 from tests.support.handler_broker import HandlerBroker
@@ -51,6 +52,28 @@ def test_every_version_of_a_client_that_adds_by_itself(broker: HandlerBroker, ve
     assert end(broker, producer, True).error_code == 0
     await_state(broker, "CompleteCommit")
     assert fetched(broker, "a") == 5
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (E.NETWORK_EXCEPTION, E.COORDINATOR_LOAD_IN_PROGRESS),
+        (E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE),
+        (E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH),
+        (E.INVALID_PRODUCER_ID_MAPPING, E.INVALID_PRODUCER_ID_MAPPING),
+    ],
+)
+def test_what_the_coordinator_of_the_transaction_says(
+    broker: HandlerBroker, monkeypatch: pytest.MonkeyPatch, told: E, expected: E
+) -> None:
+    producer = added(broker)
+
+    def ask(question: Question, done: Callable[[dict[tuple[str, int], E]], None]) -> None:
+        done(dict.fromkeys(question.partitions, told))
+
+    monkeypatch.setattr(broker.ctx.transactions.verifier, "ask", ask)
+    assert commit(broker, producer, 3) == [expected]
+    assert fetched(broker, "a") == -1
 
 
 def test_from_version_5_on_the_broker_adds(broker: HandlerBroker) -> None:

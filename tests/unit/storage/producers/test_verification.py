@@ -73,6 +73,17 @@ def test_a_first_batch_needs_a_guard_where_verification_is_on():
         log.data(1, guard=guard)  # sequence 1, and 0 was to be verified
 
 
+def test_a_transaction_of_an_older_epoch_vouches_for_nobody():
+    """It was ended under the next epoch, and its marker is not here yet."""
+    log = Log()
+    log.data(1)
+    log.manager.producer_settings.verify = True
+    assert log.log.start_verification(1, 1, 0, True, START_MS) is None
+    assert log.log.start_verification(1, 0, 1, True, START_MS) is not None
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        log.data(1, epoch=1)
+
+
 def test_a_guard_serves_one_transaction():
     log = Log()
     log.manager.producer_settings.verify = True
