@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from replication.metadata.image import ImageHolder, TopicImage
     from replication.produce import WriteTurn
     from replication.replica_manager import ReplicaManager
+    from runtime.pieces import Steps
     from runtime.system import Env
 
 TOPIC: Final = "__transaction_state"
@@ -94,15 +95,15 @@ class Transactions(CoordinatorLife["TransactionManager"]):
         self._over_partitions("abort of transactions that take too long", abort_ms, manager.abort_timed_out)
         self._over_partitions("expiry of transactional ids", forget_ms, manager.forget_expired)
 
-    def _over_partitions(self, name: str, interval_ms: int, work: Callable[[int], None]) -> None:
-        """The work of each partition in a pass of the loop of its own: there may be very many ids."""
+    def _over_partitions(self, name: str, interval_ms: int, work: Callable[[int], Steps[None]]) -> None:
+        """The work of each partition, in pieces: there may be very many ids."""
 
         async def repeat() -> None:
             while True:
                 await asyncio.sleep(interval_ms / 1000)
                 for partition in self.manager().runtime.active_partitions():
-                    work(partition)
-                    await asyncio.sleep(0)
+                    for _ in work(partition):
+                        await asyncio.sleep(0)
 
         self._env.tasks.spawn(name, repeat())
 

@@ -6,14 +6,16 @@ that operations look at is always committed. What the log does not keep of a cha
 from the operation to the replay of its record beside it.
 
 A change to PREPARE_COMMIT or PREPARE_ABORT is a decision. Once it is committed, `Endings` is told, which
-writes the markers and comes back with `complete`; after a load the decisions that were found are told again.
+writes the markers and comes back with `complete`; after a load the decisions that were found are told again,
+some at a time: nobody but `Endings` can change what was decided, so those told late are as they were.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from coordinator.journal import JournaledTable
@@ -32,7 +34,11 @@ from protocol.errors import ErrorCode
 
 R = TypeVar("R")
 
+TOLD_AT_ONCE: Final = 50
+"""Decisions found in the log that are told in one pass of the loop; each has its markers written at once."""
+
 _ONLY: Final = ""  # each row of the table has this cell
+_FOUND: Final = "decisions that were found"
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +76,9 @@ class TransactionShard:
         self._partition = context.partition
         self._clock = clock
         self._settings = settings
+        self._journal, self._timers = context.journal, context.timers
         self._txns: JournaledTable[str, str, Transaction] = JournaledTable(context.journal)
+        self._found: dict[str, None] = {}  # what a load finds decided
         self._coming: dict[str, Transaction] = {}  # of records that are being appended
         self._unknown: set[tuple[int, int]] = set()
 
@@ -87,12 +95,9 @@ class TransactionShard:
         """Whether a change of it is on its way."""
         return self._txns.is_changing(transactional_id, _ONLY)
 
-    def all(self) -> Iterator[tuple[str, Transaction]]:
-        """Every id, as it is committed."""
-        for transactional_id in self._txns.committed_outer_keys():
-            txn = self.get(transactional_id)
-            if txn is not None:
-                yield transactional_id, txn
+    def ids(self) -> list[str]:
+        """Every id that is committed. There may be very many: go through them in pieces."""
+        return self._txns.committed_outer_keys()
 
     def verify(
         self, transactional_id: str, known: Known, partitions: Collection[TopicPartition]
@@ -176,30 +181,29 @@ class TransactionShard:
 
     # --- by the clock ---------------------------------------------------------------------------------------
 
-    def timed_out(self) -> list[str]:
-        """Ids whose transaction has been open for too long, and waits for nothing."""
+    def timed_out(self, transactional_ids: Collection[str]) -> list[str]:
+        """Those of the ids whose transaction has been open for too long, and waits for nothing."""
         now_ms = self._clock.now_ms()
-        return [
-            transactional_id
-            for transactional_id, txn in self.all()
-            if transitions.is_timed_out(txn, now_ms) and not self.is_pending(transactional_id)
-        ]
 
-    def expired(self) -> list[str]:
-        """Ids that were at rest for so long that they are forgotten."""
-        now_ms = self._clock.now_ms()
-        return [each for each, txn in self.all() if self._is_over(each, txn, now_ms)]
+        def is_late(transactional_id: str) -> bool:
+            txn = self.get(transactional_id)
+            if txn is None or self.is_pending(transactional_id):
+                return False
+            return transitions.is_timed_out(txn, now_ms)
+
+        return [each for each in transactional_ids if is_late(each)]
 
     def forget(self, transactional_ids: Collection[str]) -> Result[None]:
-        """End those of the ids that are still over."""
+        """End those of the ids that were at rest for so long that they are forgotten."""
         now_ms = self._clock.now_ms()
-        over = [each for each in transactional_ids if self._is_over(each, self.get(each), now_ms)]
-        return Result([records.tombstone(each) for each in over], None)
 
-    def _is_over(self, transactional_id: str, txn: Transaction | None, now_ms: int) -> bool:
-        if txn is None or self.is_pending(transactional_id):
-            return False
-        return transitions.is_expired(txn, now_ms, self._settings.expiration_ms)
+        def is_over(transactional_id: str) -> bool:
+            txn = self.get(transactional_id)
+            if txn is None or self.is_pending(transactional_id):
+                return False
+            return transitions.is_expired(txn, now_ms, self._settings.expiration_ms)
+
+        return Result([records.tombstone(each) for each in transactional_ids if is_over(each)], None)
 
     # --- records --------------------------------------------------------------------------------------------
 
@@ -211,6 +215,7 @@ class TransactionShard:
             return
         transactional_id = records.read_key(key)
         if value is None:
+            self._found.pop(transactional_id, None)
             self._txns.remove(transactional_id, _ONLY)
             return
         txn = self._coming.pop(transactional_id, None) or records.read_value(value)
@@ -218,20 +223,36 @@ class TransactionShard:
             self._pass_over(kind, records.leading(value))
             return
         self._txns.put(transactional_id, _ONLY, txn)
+        if not self._journal.recording:
+            self._note_loaded(transactional_id, txn)
+
+    def _note_loaded(self, transactional_id: str, txn: Transaction) -> None:
+        if txn.state in PREPARED:
+            self._found[transactional_id] = None
+        elif self._found:
+            self._found.pop(transactional_id, None)
 
     def replay_end_marker(self, producer_id: int, commit: bool) -> None:
         """Nothing here is written in transactions."""
 
     def on_loaded(self, now_ms: int) -> None:
         """What was decided has to be carried out."""
-        for transactional_id, txn in list(self.all()):
-            if txn.state in PREPARED:
-                self._settings.endings.decided(self._partition, transactional_id, txn)
+        self._carry_out_found()
+
+    def _carry_out_found(self) -> None:
+        for transactional_id in list(islice(self._found, TOLD_AT_ONCE)):
+            del self._found[transactional_id]
+            self._settings.endings.decided(
+                self._partition, transactional_id, self._existing(transactional_id)
+            )
+        if self._found:
+            self._timers.set(_FOUND, 0, self._carry_out_found)
 
     def on_unloaded(self) -> None:
         """Forget everything; somebody else carries out what was decided."""
         self._txns.clear()
         self._coming.clear()
+        self._found.clear()
         self._settings.endings.unloaded(self._partition)
 
     def _change(self, transactional_id: str, after: Transaction, response: R) -> Result[R]:

@@ -106,10 +106,14 @@ def _renewed(
 def add_partitions(
     txn: Transaction, known: Known, partitions: Collection[TopicPartition], version: int, now_ms: int
 ) -> Next:
-    """AddPartitionsToTxn and AddOffsetsToTxn. The very same value where all are in the transaction."""
+    """AddPartitionsToTxn and AddOffsetsToTxn. The very same value where all are in the transaction.
+
+    Nobody was given the last epoch: who names it is refused, here and by `end_with_epoch`, or the transaction
+    could not be fenced any more.
+    """
     if known.producer_id != txn.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if known.epoch != txn.epoch:
+    if known.epoch != txn.epoch or known.epoch == LAST_EPOCH:
         return ErrorCode.PRODUCER_FENCED
     if txn.state in PREPARED:
         return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -147,7 +151,7 @@ def fenced(txn: Transaction, version: int, now_ms: int) -> Transaction:
     return txn.moved(
         TxnState.PREPARE_ABORT,
         now_ms,
-        epoch=txn.epoch + 1,
+        epoch=min(txn.epoch + 1, LAST_EPOCH),  # it is the last one in records that no coordinator wrote
         last_epoch=txn.epoch if goes_on else NO_EPOCH,
         version=version,
     )
@@ -185,7 +189,7 @@ def end_with_epoch(
     repeated = rotated or (txn.epoch == known.epoch + 1 and not used_up)
     if known.producer_id != txn.producer_id and not rotated:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if not _may_end(txn, known, repeated):
+    if not _may_end(txn, known, repeated) or known.epoch == LAST_EPOCH:
         return ErrorCode.PRODUCER_FENCED
     if repeated:
         return _ended_before(txn, commit)

@@ -47,6 +47,14 @@ def test_filters(broker: HandlerBroker) -> None:
     assert listed(broker, transactional_id_pattern="") == ["one", "two"]
 
 
+def test_very_many_are_looked_at_in_pieces(broker: HandlerBroker) -> None:
+    names = sorted(f"t{number}" for number in range(1100))
+    for name in names:
+        init(broker, name)
+    assert listed(broker) == names
+    assert listed(broker, transactional_id_pattern="t1[0-2]0") == ["t100", "t110", "t120"]
+
+
 def test_states_that_are_none_are_told_back(broker: HandlerBroker) -> None:
     init(broker, "one")
     answer = broker.call(m.ListTransactionsRequest(state_filters=["Nonsense"]), 2)

@@ -57,6 +57,16 @@ def test_partitions_are_independent(broker: HandlerBroker) -> None:
     assert write(broker, marker(1, 0, 7), marker(1, 0, topic="b")) == [[0, unknown], [unknown]]
 
 
+def test_very_many_partitions(broker: HandlerBroker) -> None:
+    indexes = [*range(1000), *range(1000)]  # in pieces, each once
+    unknown = E.UNKNOWN_TOPIC_OR_PARTITION
+    expected = [0, 0, *[unknown] * 998] * 2
+    assert write(broker, marker(1, *indexes), marker(2, *indexes)) == [expected, expected]
+    replica = broker.ctx.replicas.get("a", 1)
+    assert replica is not None
+    assert replica.log.end_offset == 2
+
+
 def test_old_coordinators_and_old_epochs(broker: HandlerBroker) -> None:
     assert write(broker, marker(1, 0, coordinator=5)) == [[0]]
     assert write(broker, marker(1, 0, coordinator=4)) == [[E.TRANSACTION_COORDINATOR_FENCED]]

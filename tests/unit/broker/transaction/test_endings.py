@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.transaction.endings import RETRY_MS, Endings, by_topic
+from broker.transaction.endings import AT_ONCE, RETRY_MS, Endings, by_topic
 from broker.transaction.markers import Marker
 from coordinator.result import CoordinatorError
 from coordinator.transaction.state import Transaction, TxnState
@@ -164,6 +164,17 @@ def test_what_may_be_better_later_is_sent_again(error: E) -> None:
     stage.timer.ring()
     assert stage.local[0][1] == [("a", 1)]
     stage.answer(E.NONE)
+    assert len(stage.completed) == 1
+
+
+def test_markers_of_very_many_partitions_are_sent_some_at_a_time() -> None:
+    stage = Stage(a=[HERE] * (AT_ONCE * 2 + 1))
+    stage.decide(*(("a", index) for index in range(AT_ONCE * 2 + 1)))
+    for count in (AT_ONCE, AT_ONCE, 1):
+        assert stage.completed == []
+        assert [len(cells) for _, cells, _ in stage.local] == [count]
+        stage.answer(*[E.NONE] * count)
+        stage.timer.ring()
     assert len(stage.completed) == 1
 
 

@@ -7,9 +7,11 @@ import logging
 import pytest
 
 from coordinator.result import CoordinatorError
+from coordinator.transaction.manager import ENDED_AT_ONCE
 from coordinator.transaction.state import TxnState
 from coordinator.transaction.transitions import Known, Need
 from protocol.errors import ErrorCode as E
+from runtime.pieces import AT_ONCE, at_once
 from tests.unit.coordinator.transaction.coordinator import ID, TIMEOUT_MS, Coordinator
 
 CELL = ("a", 0)
@@ -65,8 +67,8 @@ def test_who_is_no_coordinator_says_so() -> None:
     with pytest.raises(CoordinatorError) as refused:
         coordinator.manager.verify(ID, known, [CELL])
     assert refused.value.error is E.NOT_COORDINATOR
-    coordinator.manager.abort_timed_out(0)  # finds nothing
-    coordinator.manager.forget_expired(0)
+    at_once(coordinator.manager.abort_timed_out(0))  # finds nothing
+    at_once(coordinator.manager.forget_expired(0))
 
 
 def test_an_empty_id_is_none() -> None:
@@ -91,7 +93,7 @@ def test_describe_and_list() -> None:
     assert refused.value.error is E.TRANSACTIONAL_ID_NOT_FOUND
     coordinator.init(name="other")
     [shard] = coordinator.manager.shards()
-    assert [name for name, _ in shard.all()] == [ID, "other"]
+    assert shard.ids() == [ID, "other"]
 
 
 def test_work_by_the_clock_that_fails_is_told_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -100,9 +102,33 @@ def test_work_by_the_clock_that_fails_is_told_and_tried_again(caplog: pytest.Log
     coordinator.time.advance(TIMEOUT_MS + 1)
     coordinator.topic.refuse = E.NOT_ENOUGH_REPLICAS
     with caplog.at_level(logging.WARNING, "coordinator.transaction.manager"):
-        coordinator.manager.abort_timed_out(0)
+        at_once(coordinator.manager.abort_timed_out(0))
     assert len(caplog.records) == 1
     coordinator.topic.refuse = None
-    coordinator.manager.abort_timed_out(0)
+    at_once(coordinator.manager.abort_timed_out(0))
     coordinator.commit()
     assert coordinator.txn.state is TxnState.PREPARE_ABORT
+
+
+def test_transactions_that_are_late_together_are_aborted_some_at_a_time() -> None:
+    coordinator = Coordinator()
+    for number in range(ENDED_AT_ONCE * 2 + 10):
+        _, producer = coordinator.init(name=f"t{number}")
+        assert coordinator.ask("add_partitions", f"t{number}", Known(*producer), [CELL], 0)[0] is E.NONE
+    coordinator.time.advance(TIMEOUT_MS + 1)
+    told = []
+    for _ in coordinator.manager.abort_timed_out(0):
+        coordinator.commit()
+        told.append(len(coordinator.told))
+    assert told == [50, 100, 110, 110]
+
+
+def test_work_by_the_clock_ends_where_its_partition_goes() -> None:
+    coordinator = Coordinator()
+    for number in range(AT_ONCE + 1):
+        coordinator.init(name=f"t{number}")
+    works = [coordinator.manager.abort_timed_out(0), coordinator.manager.forget_expired(0)]
+    for work in works:
+        next(work)
+    coordinator.runtime.unload(0)
+    assert [next(work, "over") for work in works] == ["over", "over"]

@@ -10,13 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.transaction.records import read_value
+from coordinator.transaction.shard import TOLD_AT_ONCE, TransactionShard
 from coordinator.transaction.state import Transaction, TxnState
 from coordinator.transaction.transitions import Known
 from protocol.errors import ErrorCode as E
 from protocol.records.batch import records
+from runtime.pieces import at_once
 from tests.unit.coordinator.transaction.coordinator import EXPIRATION_MS, ID, TIMEOUT_MS, Coordinator
 
 CELL = ("a", 0)
+
+
+def all_of(shard: TransactionShard) -> dict[str, Transaction | None]:
+    return {name: shard.get(name) for name in shard.ids()}
 
 
 def written(coordinator: Coordinator) -> list[str]:
@@ -130,6 +136,25 @@ def test_a_new_coordinator_carries_out_what_was_decided(commit: bool) -> None:
     assert again.again().told == []
 
 
+def test_many_decisions_that_are_found_are_told_some_at_a_time() -> None:
+    coordinator = Coordinator()
+    names = [f"t{number}" for number in range(2 * TOLD_AT_ONCE + 1)]
+    for name in names:
+        _, producer = coordinator.init(name=name)
+        assert coordinator.ask("add_partitions", name, Known(*producer), [CELL], 0)[0] is E.NONE
+        assert coordinator.ask("end", name, Known(*producer), True, 0, None)[0] is E.NONE
+    partition, name, txn = coordinator.told[0]
+    coordinator.ask("complete", partition, name, txn)
+    again = coordinator.again()
+    assert [name for _, name, _ in again.told] == names[1 : TOLD_AT_ONCE + 1]
+    again.time.advance(1)
+    assert len(again.told) == 2 * TOLD_AT_ONCE
+    gone = coordinator.again()
+    gone.runtime.unload(0)
+    gone.time.advance(10)
+    assert len(gone.told) == TOLD_AT_ONCE  # the others are somebody else's to find
+
+
 def test_who_carries_out_decisions_is_told_when_the_partition_goes() -> None:
     coordinator = Coordinator()
     coordinator.end(coordinator.begun(CELL), commit=True)
@@ -147,10 +172,10 @@ def test_an_open_transaction_goes_on_at_a_new_coordinator_and_its_time_runs_from
     coordinator.time.advance(TIMEOUT_MS - 5)
     again = coordinator.again()
     assert again.ask("add_partitions", ID, known, [("b", 1)], 0)[0] is E.NONE
-    again.manager.abort_timed_out(0)
+    at_once(again.manager.abort_timed_out(0))
     assert again.told == []
     again.time.advance(6)
-    again.manager.abort_timed_out(0)
+    at_once(again.manager.abort_timed_out(0))
     again.commit()
     assert again.txn.state is TxnState.PREPARE_ABORT
     assert again.ask("end", ID, known, True, 0, None)[0] is E.PRODUCER_FENCED
@@ -162,13 +187,13 @@ def test_a_transaction_with_a_change_under_way_is_not_taken_to_be_too_long() -> 
     coordinator.time.advance(TIMEOUT_MS + 1)
     coordinator.hold = True
     coordinator.manager.add_partitions(ID, known, [("b", 1)], 0, lambda *_: None)
-    assert coordinator.shard.timed_out() == []
+    assert coordinator.shard.timed_out([ID]) == []
     fenced: list[tuple[E, bool | None]] = []
     coordinator.manager.fence(ID, lambda error, response: fenced.append((error, response)))
     coordinator.hold = False
     coordinator.commit()
     assert fenced == [(E.NONE, False)]
-    assert coordinator.shard.timed_out() == [ID]
+    assert coordinator.shard.timed_out([ID]) == [ID]
     assert coordinator.txn.partitions == {CELL, ("b", 1)}
 
 
@@ -185,18 +210,18 @@ def test_ids_that_nobody_uses_are_forgotten_and_others_are_not() -> None:
     coordinator.begun(CELL)  # open: stays
     assert coordinator.init(name="idle")[0] is E.NONE
     coordinator.time.advance(EXPIRATION_MS - 1)
-    coordinator.manager.forget_expired(0)
+    at_once(coordinator.manager.forget_expired(0))
     coordinator.commit()
     assert coordinator.shard.get("idle") is not None
     coordinator.time.advance(1)
     coordinator.hold = True
     coordinator.manager.init_producer("idle", None, TIMEOUT_MS, None, lambda *_: None)
-    coordinator.manager.forget_expired(0)  # skips what is pending
+    at_once(coordinator.manager.forget_expired(0))  # skips what is pending
     coordinator.hold = False
     coordinator.commit()
     assert coordinator.shard.get("idle") is not None
     coordinator.time.advance(EXPIRATION_MS)
-    coordinator.manager.forget_expired(0)
+    at_once(coordinator.manager.forget_expired(0))
     coordinator.commit()
     assert coordinator.shard.get("idle") is None
     assert coordinator.again().shard.get("idle") is None
@@ -261,13 +286,13 @@ def test_what_a_new_coordinator_loads_is_what_the_old_one_held(steps: list[tuple
                 manager.complete(0, name, txn, ignore)
             case _:
                 coordinator.time.advance(EXPIRATION_MS)
-                manager.forget_expired(0)
+                at_once(manager.forget_expired(0))
         if coordinator.topic.undecided and fate == "fail":
             coordinator.topic.fail(E.NOT_ENOUGH_REPLICAS)
         coordinator.hold = False
         coordinator.commit()
-    held = {name: replace(txn, last_epoch=-1) for name, txn in coordinator.shard.all()}
-    assert dict(coordinator.again().shard.all()) == held
+    held = {name: txn and replace(txn, last_epoch=-1) for name, txn in all_of(coordinator.shard).items()}
+    assert all_of(coordinator.again().shard) == held
 
 
 def test_a_record_is_the_whole_state() -> None:

@@ -338,3 +338,20 @@ def test_epochs_never_fall_and_a_decision_stands_until_it_is_complete(
         assert after.epoch <= LAST or not asked_by_client or after.next_id >= 0  # what a client is told
         assert after.state is not S.ONGOING or after.partitions
         here = after
+
+
+@pytest.mark.parametrize("state", [S.EMPTY, S.ONGOING, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
+@pytest.mark.parametrize("commit", [True, False])
+def test_the_last_epoch_is_no_clients(state: TxnState, commit: bool) -> None:
+    """An abort by the coordinator has left it; whoever goes on with it could never be fenced."""
+    known = Known(PID, LAST + 1)
+    used_up = txn(state, epoch=LAST + 1)
+    assert add_partitions(used_up, known, [CELL], 2, NOW) is E.PRODUCER_FENCED
+    assert end_with_epoch(used_up, known, commit, 2, 99, NOW) is E.PRODUCER_FENCED
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_fence_never_goes_beyond_the_last_epoch(version: int) -> None:
+    """Records may say what no coordinator wrote."""
+    assert fenced(txn(S.ONGOING, epoch=LAST), version, NOW).epoch == LAST + 1
+    assert fenced(txn(S.ONGOING, epoch=LAST + 1), version, NOW).epoch == LAST + 1
