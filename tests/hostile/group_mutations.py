@@ -1,20 +1,17 @@
 """Requests about groups that know who is who: ids and epochs that the broker gave, numbers at their edges.
 
-`Mutator` makes fields of any value, so a member id is never one that exists. `GroupMutator` learns from
-answers and mixes what it learned with names that are as long as a name can be, or hold what no name should.
+What it learned is mixed with names that are as long as a name can be, or hold what no name should.
 """
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from protocol.schema.model import Field
-from tests.hostile.mutations import Mutator
+from tests.hostile.knowing_mutator import LONG, KnowingMutator
 
-LONG = "x" * 32767
 GROUPS = ("g1", "g2", "g3", "g4", "g5", "line\nbreak", "\0", "", " ", "g" + LONG[1:], "é" * 16000)
 MEMBERS = ("", "nobody", "line\nbreak", "m" + LONG[1:])
 INSTANCES = ("i1", "i2", "", "i" + LONG[1:], "i" * 16000, "line\nbreak")
@@ -77,7 +74,6 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "instance_id": INSTANCES,
     "protocol_type": TYPES,
     "protocol_name": PROTOCOLS,
-    "name": PROTOCOLS,
     "subscribed_topic_regex": REGEXES,
     "rack_id": INSTANCES,
     "server_assignor": ("uniform", "range", "other", LONG),
@@ -103,29 +99,11 @@ VALUES: dict[str, tuple[Any, ...]] = {
 }
 
 
-class GroupMutator(Mutator):
-    """Makes requests about groups. `learn` what answers say.
+class GroupMutator(KnowingMutator):
+    """Makes requests about groups."""
 
-    Most requests are those of a member that exists, in everything that is not drawn otherwise.
-    """
-
-    def __init__(self, chance: random.Random, ids: list[bytes], versions: dict[int, tuple[int, int]]) -> None:
-        super().__init__(chance, ids)
-        self.versions = {key: versions[key] for key in GROUP_APIS if key in versions}
-        self._often = [key for key in OFTEN if key in self.versions]
-        self._known: list[dict[str, Any]] = []
-        self._as: dict[str, Any] = {}
-
-    def request(self) -> tuple[int, int, bytes]:
-        """API key, version and body of a request that parses."""
-        chance = self.chance
-        key = chance.choice([*self.versions, *self._often * 4])
-        version = chance.randint(*self.versions[key])
-        self._as = chance.choice(self._known) if self._known and chance.random() < 0.7 else {}
-        body = self.body(key, version)
-        if chance.random() < 0.1:
-            body = body.replace(LONG[1:].encode(), b"\xff" * (len(LONG) - 1))
-        return key, version, bytes(self.damaged(bytearray(body), 0)) if chance.random() < 0.1 else body
+    apis, often = GROUP_APIS, OFTEN
+    values, mostly_not_said = VALUES, MOSTLY_NOT_SAID
 
     def learn(self, key: int, version: int, body: bytes, response: Any) -> None:
         """Remember who has joined, and at which epoch it is."""
@@ -135,8 +113,8 @@ class GroupMutator(Mutator):
             return
         asked, _ = request.decode(version, body)
         epoch = getattr(response, "generation_id", getattr(response, "member_epoch", 0))
-        self._known = [each for each in self._known if each["member_id"] != member_id][-15:]
-        self._known.append(
+        self.remember(
+            "member_id",
             {
                 "group_id": asked.group_id,
                 "member_id": member_id,
@@ -145,21 +123,12 @@ class GroupMutator(Mutator):
                 "generation_id_or_member_epoch": epoch,
                 "group_instance_id": getattr(asked, "group_instance_id", None),
                 "instance_id": getattr(asked, "instance_id", None),
-            }
+            },
         )
 
-    def _value(self, name: str, field: Field, version: int) -> Any:
-        known = self._as.get(field.attribute)
-        if known is not None and not field.is_array and self.chance.random() < 0.95:
-            return known
-        if field.attribute in MOSTLY_NOT_SAID and self.chance.random() < 0.7:
-            return [] if field.is_array else None
-        return super()._value(name, field, version)
-
-    def _one(self, name: str, field: Field, version: int) -> Any:
-        if field.struct is None:
-            is_config = field.attribute == "name" and "Configs" in name
-            values = CONFIGS if is_config else VALUES.get(field.attribute)
-            if values is not None and (field.attribute != "name" or is_config or name in NAMES_OF_PROTOCOLS):
-                return self.chance.choice(values)
-        return super()._one(name, field, version)
+    def values_of(self, name: str, field: Field) -> tuple[Any, ...] | None:
+        if field.attribute == "name":
+            if "Configs" in name:
+                return CONFIGS
+            return PROTOCOLS if name in NAMES_OF_PROTOCOLS else None
+        return super().values_of(name, field)
