@@ -255,7 +255,11 @@ class ProducerState:
         timestamp: int,
         transactional: bool,
     ) -> None:
-        """Take over a data batch that is in the log already, whatever its sequence."""
+        """Take over a data batch that is in the log already, whatever its sequence.
+
+        One of a transaction ends the verification that was begun here while this broker led: a later one
+        that this broker takes as the leader again is not to be held against its sequence.
+        """
         entry = self.entries.get(producer_id)
         if entry is None:
             if len(self.entries) >= PRODUCERS_MAX:
@@ -265,6 +269,7 @@ class ProducerState:
         entry.add(epoch, first_sequence, last_sequence, last_offset, delta, timestamp)
         if transactional:
             self._begin(entry, last_offset - delta)
+            self.verifications.end(producer_id)
 
     def replay_marker(
         self, producer_id: int, epoch: int, coordinator_epoch: int, offset: int, timestamp: int, commit: bool

@@ -104,6 +104,19 @@ def test_a_guard_serves_one_transaction():
     assert again.duplicate  # a resend of what is in the log needs no guard
 
 
+def test_what_a_follower_copies_ends_a_verification_that_it_began_as_the_leader():
+    """The batch that was verified here was appended by the next leader. When this broker leads again the batch
+    behind it is the one to come.
+    """
+    log = Log()
+    log.manager.producer_settings.verify = True
+    log.log.start_verification(1, 0, 0, False, START_MS)
+    copied = bytes(batch(1, producer=1, epoch=0, sequence=0, transactional=True))
+    assert log.log.append_as_follower(copied, START_MS) == 1
+    assert log.log.start_verification(1, 1, 0, False, START_MS) is None, "it is open by what was copied"
+    assert log.write(batch(1, producer=1, epoch=0, sequence=1, transactional=True)) == 1
+
+
 def test_a_later_batch_does_not_overtake_one_that_waits_for_verification():
     log = Log()
     log.manager.producer_settings.verify = True
