@@ -105,8 +105,8 @@ def test_a_guard_serves_one_transaction():
 
 
 def test_what_a_follower_copies_ends_a_verification_that_it_began_as_the_leader():
-    """The batch that was verified here was appended by the next leader. When this broker leads again the batch
-    behind it is the one to come.
+    """The batch that was verified here was appended by the next leader. When this broker leads again the one
+    behind it is to come.
     """
     log = Log()
     log.manager.producer_settings.verify = True
