@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coordinator.placement import partition_for
+from coordinator.transaction.shard import TransactionShard
 from coordinator.transaction.state import AT_REST
 from tests.simulation.cluster import QuietCluster
 from tests.simulation.committed_reader import CommittedReader
@@ -115,8 +116,10 @@ class TransactionalCluster(QuietCluster):
             context = context_of(machine)
             manager = None if context is None else context.transactions.coordinator._manager
             for partition in () if manager is None else manager.runtime.active_partitions():
-                for transactional_id, txn in manager.runtime.shard(partition).all():
-                    if txn.state not in AT_REST:
+                shard: TransactionShard = manager.runtime.shard(partition)
+                for transactional_id in shard.ids():
+                    txn = shard.get(transactional_id)
+                    if txn is not None and txn.state not in AT_REST:
                         yield f"{transactional_id} on {machine.name} is {txn.state.name}"
 
     def _unstable(self) -> Iterator[str]:
