@@ -18,7 +18,7 @@ from bench.three import IDS, Three, rotated
 from tests.support.zookeeper_process import ZookeeperProcess
 
 SECTION = "Three brokers, three replicas, acks=all"
-BULK = {100: 600_000, 1024: 200_000}  # records a round
+BULK = {100: 400_000, 1024: 100_000}  # records a round
 SINGLE = ((100, 1), (1024, 1), (1024, 60))  # record bytes, records a batch
 LAG_SECTION = "Written by the leader and all followers, 1 KiB records at full speed beside"
 

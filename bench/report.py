@@ -10,7 +10,7 @@ from typing import Any
 from bench.rounds import Row
 
 FLOOR = "floor"
-LABEL_WIDTH = 44
+LABEL_WIDTH = 52
 COLUMN_WIDTH = 26
 
 
@@ -32,10 +32,14 @@ def line(row: Row, columns: Sequence[str]) -> str:
         first, floor = row.value(columns[0]), row.value(FLOOR)
         text += f"{format(first / floor, '.2f') if first and floor else '':>10}"
     costs = [row.cpu(column) for column in columns]
-    known = [format(cost, ".3g") for cost in costs if cost is not None]
+    known = [_rounded(cost) for cost in costs if cost is not None]
     if known:
         text += f"{' / '.join(known) + ' ' + row.cpu_unit:>28}"
     return "\n".join([text.rstrip(), *(f"    ! {note}" for note in row.notes)])
+
+
+def _rounded(cost: float) -> str:
+    return format(cost, ",.0f" if cost >= 1000 else ".3g")
 
 
 def ratio_of(row: Row, columns: Sequence[str]) -> float | None:

@@ -56,6 +56,7 @@ class SharedSqliteSession:
         tell: Tell,
         over: Callable[[], None],
     ) -> None:
+        self._files = files
         self._path = path
         self._owner = owner
         self._timeout_ms = timeout_ms
@@ -68,6 +69,7 @@ class SharedSqliteSession:
         self._others: list[Session] = []
         self._version = -1
         self._seen = 0
+        self._stamp, self._settled = -1, False
         self._next_beat = 0.0
         self._complaint = ""
         self.contact = monotonic()
@@ -103,7 +105,7 @@ class SharedSqliteSession:
             return
         try:
             is_time = self._beat_if_due()
-            if not self._look_for_changes(self._connection):
+            if not self._look_if_written(self._connection, is_time):
                 self._lost()
                 return
             self.contact = monotonic()
@@ -176,6 +178,18 @@ class SharedSqliteSession:
             events_since, newest = sqlite_sessions.changes_after(connection, self._seen)
         self._told(events_since, newest)
         return outcomes
+
+    def _look_if_written(self, connection: sqlite3.Connection, is_time: bool) -> bool:
+        """As `_look_for_changes`, which asks SQLite and costs 0.2 ms twenty times a second, or nothing where
+        the file's time is the same as at the last two ticks. One is not enough: what is written within the
+        same few milliseconds has the same time. A beat looks in any case.
+        """
+        stamp = self._files.mtime_ms(self._path)
+        if stamp == self._stamp and self._settled and not is_time:
+            return True
+        is_here = self._look_for_changes(connection)
+        self._settled, self._stamp = stamp == self._stamp, stamp
+        return is_here
 
     def _look_for_changes(self, connection: sqlite3.Connection) -> bool:
         """Whether the session is still there."""

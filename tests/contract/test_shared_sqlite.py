@@ -7,7 +7,9 @@ import sqlite3
 
 import pytest
 
-from replication.metadata import shared_sqlite_session, sqlite_sessions
+from replication.metadata import shared_sqlite_session, sqlite_sessions, sqlite_tree
+from replication.metadata.notify import events_of
+from replication.metadata.shared_sqlite_session import SharedSqliteSession
 from replication.metadata.shared_sqlite_store import SharedSqliteStore
 from replication.metadata.sqlite_store import SqliteStore
 from replication.metadata.store import (
@@ -205,6 +207,53 @@ def test_a_process_that_missed_too_many_changes_looks_at_everything_it_watches(p
         assert heard.events == [("/a", WatchEvent.CHANGED), ("/a", WatchEvent.CHILDREN)]
 
     run(path, story)
+
+
+class StoppedTime(OsFileSystem):
+    """Files whose time the test sets."""
+
+    now_ms = 1
+
+    def mtime_ms(self, path):
+        return self.now_ms
+
+
+def test_what_is_written_in_the_millisecond_of_a_look_is_seen_by_the_next_one(path):
+    files = StoppedTime()
+
+    told = []
+
+    def session(owner, tell):
+        made = SharedSqliteSession(files, str(path), owner, 600_000, tell, lambda: None)
+        made.begin(None)
+        return made
+
+    def create(name):
+        operations = [Create(name, b"")]
+
+        def write(connection, session_id):
+            return sqlite_tree.apply(connection, operations, session_id), events_of(operations)
+
+        [(_, refusal)] = other.write([write])
+        assert refusal is None
+
+    mine = session("mine", lambda events, newest: told.extend(path for path, _ in events))
+    other = session("other", lambda events, newest: None)
+    try:
+        for _ in range(3):
+            mine.tick()
+        create("/a")
+        mine.tick()
+        assert told == []  # the file seems to be as it was
+        files.now_ms = 2
+        mine.tick()
+        assert "/a" in told
+        create("/b")
+        mine.tick()
+        assert "/b" in told
+    finally:
+        mine.end()
+        other.end()
 
 
 def test_the_file_of_a_single_broker_is_taken_over_and_given_back(path):
