@@ -28,7 +28,9 @@ def handle(ctx: BrokerContext, request: Request[m.DescribeTransactionsRequest]) 
 
 def _describe(ctx: BrokerContext, transactional_id: str) -> _State:
     try:
-        txn = ctx.transactions.coordinator.manager().describe(transactional_id)
+        manager = ctx.transactions.coordinator.manager()
+        txn = manager.describe(transactional_id)
+        partitions = manager.partitions(transactional_id, txn)
     except CoordinatorError as refused:
         return _State(transactional_id=transactional_id, error_code=refused.error)
     return _State(
@@ -39,7 +41,6 @@ def _describe(ctx: BrokerContext, transactional_id: str) -> _State:
         producer_id=txn.producer_id,
         producer_epoch=txn.epoch,
         topics=[
-            _Topic(topic=name, partitions=indexes)
-            for name, indexes in by_topic(sorted(txn.partitions)).items()
+            _Topic(topic=name, partitions=indexes) for name, indexes in by_topic(sorted(partitions)).items()
         ],
     )

@@ -17,7 +17,7 @@ is still to be done in the log, while an ending from before would end whatever t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from broker.transaction.markers import Marker, MarkerWriter
@@ -102,6 +102,11 @@ class Endings:
     def unloaded(self, partition: int) -> None:
         """This broker looks after the partition no more: what is under way changes nothing from now on."""
         self._at_work.pop(partition, None)
+
+    def left(self, partition: int, transactional_id: str) -> Collection[TopicPartition] | None:
+        """The partitions of a decided transaction that have no marker yet; None where none is at work."""
+        ending = self._at_work.get(partition, {}).get(transactional_id)
+        return None if ending is None else ending.left.keys()
 
     def _send(self, ending: _Ending, partitions: Sequence[TopicPartition]) -> None:
         """Send markers to who leads now."""

@@ -132,6 +132,11 @@ class TransactionManager:
             raise CoordinatorError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
         return txn
 
+    def partitions(self, transactional_id: str, txn: Transaction) -> Collection[TopicPartition]:
+        """Those of an open transaction; of a decided one those that have no marker yet."""
+        left = self._endings.left(self.runtime.partition_for(transactional_id), transactional_id)
+        return txn.partitions if left is None else left
+
     def shards(self) -> list[TransactionShard]:
         """All that this broker looks after, to be gone through one after the other: there may be very many
         ids. Raises CoordinatorError.

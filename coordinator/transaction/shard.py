@@ -59,6 +59,9 @@ class Endings(Protocol):
     def unloaded(self, partition: int) -> None:
         """The partition is looked after here no more: decisions that are being carried out are let go."""
 
+    def left(self, partition: int, transactional_id: str) -> Collection[TopicPartition] | None:
+        """What has no marker yet of a decision that is being carried out; None where there is none."""
+
 
 @dataclass(slots=True)
 class ShardSettings:

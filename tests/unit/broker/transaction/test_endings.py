@@ -117,6 +117,18 @@ def test_partitions_of_this_broker_are_written_to_and_then_it_is_complete(commit
     assert stage.completed == [(4, "t", txn)]
 
 
+def test_what_is_left_are_the_partitions_without_a_marker() -> None:
+    stage = Stage(a=[HERE, HERE])
+    assert stage.endings.left(4, "t") is None
+    stage.decide(("a", 0), ("a", 1))
+    assert list(stage.endings.left(4, "t") or ()) == [("a", 0), ("a", 1)]
+    stage.answer(E.NONE, E.NOT_ENOUGH_REPLICAS)
+    assert list(stage.endings.left(4, "t") or ()) == [("a", 1)]
+    stage.timer.ring()
+    stage.answer(E.NONE)
+    assert stage.endings.left(4, "t") is None
+
+
 def test_a_transaction_without_partitions_is_complete_at_once() -> None:
     stage = Stage()
     stage.decide()

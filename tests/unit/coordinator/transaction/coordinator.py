@@ -7,7 +7,7 @@ from typing import Any
 from coordinator.runtime import Context, CoordinatorRuntime
 from coordinator.transaction.manager import TransactionManager
 from coordinator.transaction.shard import Producer, ShardSettings, TransactionShard
-from coordinator.transaction.state import Transaction
+from coordinator.transaction.state import TopicPartition, Transaction
 from coordinator.transaction.transitions import Known, Need
 from protocol.errors import ErrorCode
 from tests.unit.coordinator.memory_topic import MemoryTopic, Tasks, VirtualTime
@@ -27,6 +27,7 @@ class Coordinator:
         self.time, self.tasks = time or VirtualTime(), Tasks()
         self.told: list[tuple[int, str, Transaction]] = []
         self.gone: list[int] = []
+        self.unmarked: dict[str, list[TopicPartition]] = {}
         self.hold = False
         self.version = 2
         self.next_id = 1000
@@ -48,6 +49,9 @@ class Coordinator:
 
     def unloaded(self, partition: int) -> None:
         self.gone.append(partition)
+
+    def left(self, partition: int, transactional_id: str) -> list[TopicPartition] | None:
+        return self.unmarked.get(transactional_id)
 
     def commit(self) -> None:
         while self.topic.undecided and not self.hold:

@@ -88,6 +88,9 @@ def test_describe_and_list() -> None:
     coordinator = Coordinator()
     coordinator.begun(CELL)
     assert coordinator.manager.describe(ID) == coordinator.txn
+    assert coordinator.manager.partitions(ID, coordinator.txn) == {CELL}
+    coordinator.unmarked[ID] = []
+    assert coordinator.manager.partitions(ID, coordinator.txn) == []
     with pytest.raises(CoordinatorError) as refused:
         coordinator.manager.describe("other")
     assert refused.value.error is E.TRANSACTIONAL_ID_NOT_FOUND
