@@ -95,7 +95,7 @@ def read_with_confluent(bootstrap: str, topics: list[str], partitions: int) -> S
     try:
         ends = {}
         for place in places(topics, partitions):
-            _, ends[place] = consumer.get_watermark_offsets(TopicPartition(*place), timeout=30)
+            _, ends[place] = consumer.get_watermark_offsets(TopicPartition(*place), timeout=60)
         tally = Tally(topics, partitions, ends)
         consumer.assign([TopicPartition(*place, 0) for place in places(topics, partitions)])
         while tally.left:

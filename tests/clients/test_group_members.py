@@ -95,7 +95,7 @@ def test_what_a_killed_member_had_not_committed_is_read_again(
         wait_until(lambda: killed.told("holding"), "the member to be in the middle of a batch")
         group.kill(killed)
         committed = [max(each, 0) for each in group.committed()]
-        other = group.start(library, session_ms=1500)
+        other = group.start(library)
         group.wait_for_shares(4)
         group.wait_for(everything(40))
         for partition, start in enumerate(committed):

@@ -42,7 +42,7 @@ def console(broker: OttlaProcess, count: int, *arguments: str) -> set[str]:
     """What the console consumer reads as a member of group "java"."""
     read = tool(
         broker, "consumer.ConsoleConsumer", "--topic", TOPIC, "--group", "java",
-        "--max-messages", str(count), "--timeout-ms", "20000", *arguments,
+        "--max-messages", str(count), "--timeout-ms", "60000", *arguments,
     )  # fmt: skip
     return set(read.split())
 

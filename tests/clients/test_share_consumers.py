@@ -61,7 +61,7 @@ def produce(broker: OttlaProcess, first: int, last: int) -> list[bytes]:
     values = [b"%d" % each for each in range(first, last)]
     for number, value in enumerate(values):
         producer.produce(TOPIC, value, partition=number % PARTITIONS)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     return values
 
 
@@ -216,7 +216,7 @@ def test_kafkas_console_consumer_and_tool(broker: OttlaProcess) -> None:
     produce(broker, 0, 30)
     read = run_tool(
         "consumer.ConsoleShareConsumer", "--bootstrap-server", broker.bootstrap_servers,
-        "--topic", TOPIC, "--group", GROUP, "--max-messages", "30", "--timeout-ms", "30000",
+        "--topic", TOPIC, "--group", GROUP, "--max-messages", "30", "--timeout-ms", "60000",
     )  # fmt: skip
     assert read.returncode == 0, read.stdout + read.stderr
     assert sorted(map(int, read.stdout.split())) == list(range(30))

@@ -41,7 +41,7 @@ def write_with_kafka_python(
         for future in pending:
             future.get(timeout=60)
     finally:
-        producer.close(timeout=10)
+        producer.close(timeout=60)
 
 
 def write_with_aiokafka(bootstrap: str, topic: str, rows: Sequence[Row], codec: str, partitions: int) -> None:

@@ -137,7 +137,7 @@ def test_coming_back_with_other_topics_is_none(new_member: NewMember) -> None:
 
 def test_one_that_misses_a_rebalance_stays(new_member: NewMember) -> None:
     leader, follower = with_leader(new_member)
-    leader.rebalance_timeout_ms = follower.rebalance_timeout_ms = 500
+    leader.rebalance_timeout_ms = follower.rebalance_timeout_ms = 1500
     leader.protocols = [("range", b"changed")]
     posted = leader.post_join()
     reach(follower, "PreparingRebalance")

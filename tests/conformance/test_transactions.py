@@ -95,7 +95,7 @@ def test_a_producer_whose_transaction_was_ended_for_it_goes_on(
 
 
 def test_a_transaction_that_takes_too_long_is_aborted(wire: WireClient, topic: str, name: str) -> None:
-    producer = TxnProducer(wire, name, timeout_ms=1000).init()
+    producer = TxnProducer(wire, name, timeout_ms=3000).init()
     assert producer.add((topic, 0)) == E.NONE
     assert producer.produce(topic, b"lost") == E.NONE
     wire.produce_values(topic, b"plain")

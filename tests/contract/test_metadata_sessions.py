@@ -252,7 +252,7 @@ def test_what_changed_while_the_connection_was_cut_is_told_when_it_is_back(world
         await asyncio.sleep(0)
         assert not again.done()
         world.heal(cut)
-        await asyncio.wait_for(again, 10)
+        await asyncio.wait_for(again, 60)
         await states.equals([SessionEvent.SUSPENDED, SessionEvent.CONNECTED])
         await heard.holds([("/topics", WatchEvent.CHILDREN), ("/topics/t", WatchEvent.CREATED)])
         assert (await cut.get("/topics/t")).value == b"x"

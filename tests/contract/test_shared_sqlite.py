@@ -194,7 +194,7 @@ def test_a_process_that_missed_too_many_changes_looks_at_everything_it_watches(p
         connection.execute("DELETE FROM session")
         connection.close()
         await states.equals([SessionEvent.EXPIRED])
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             other = SharedSqliteStore(
                 asyncio.get_running_loop(), OsFileSystem(), str(path), "other", TIMEOUT_MS
             )

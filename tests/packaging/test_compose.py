@@ -61,7 +61,7 @@ def copied(compose: Compose) -> Counter[bytes]:
 def topics(compose: Compose) -> dict[str, list[int]]:
     """How many replicas are in sync, by topic and partition."""
     admin = AdminClient({"bootstrap.servers": bootstrap(compose), "log_level": 0})
-    found = admin.list_topics(timeout=30).topics
+    found = admin.list_topics(timeout=60).topics
     return {name: [len(each.isrs) for each in topic.partitions.values()] for name, topic in found.items()}
 
 
@@ -79,7 +79,7 @@ def test_all_services_start_in_their_order_and_end_in_good_order(
     wait_until(lambda: topics(compose).get("orders") == [3, 3, 3], "three replicas in sync")
 
     admin = AdminClient({"bootstrap.servers": bootstrap(compose, OUTSIDE[:1]), "log_level": 0})
-    told = {(each.host, each.port) for each in admin.list_topics(timeout=30).brokers.values()}
+    told = {(each.host, each.port) for each in admin.list_topics(timeout=60).brokers.values()}
     assert told == {(HERE, compose.published_port(port)) for port in OUTSIDE}
     producer = Producer({"bootstrap.servers": bootstrap(compose), "acks": "all"})
     for number, value in enumerate(VALUES):

@@ -54,7 +54,7 @@ def interrupted(work, writes: int, stored: bool, check) -> None:
             await asyncio.sleep(1)
         host.store.writes_until_crash, host.store.crash_applies = writes, stored
         asked = asyncio.get_running_loop().create_task(work(host, brokers))
-        await asyncio.wait_for(host.store.crashed.wait(), 10)
+        await asyncio.wait_for(host.store.crashed.wait(), 60)
         asked.cancel()
         host.store.writes_until_crash = None
         await host.kill()

@@ -40,12 +40,12 @@ LOG = "00000000000000000000.log"
 
 def write_transactions(kafka: KafkaProcess) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": DECIDED})
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     for outcome in OUTCOMES:
         producer.begin_transaction()
         for i in range(SIZE):
             producer.produce(DECIDED, b"%d" % i, partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         if outcome == "c":
             producer.commit_transaction(30)
         elif outcome == "a":

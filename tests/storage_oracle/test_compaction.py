@@ -176,6 +176,6 @@ def test_committed_offsets_shrink_and_are_known_after_a_restart(broker: OttlaPro
         dump(broker.log_dir / f"{OFFSETS}-0", "--offsets-decoder")
         broker.start()
         consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g"})
-        (known,) = consumer.committed([TopicPartition(TOPIC, 0)], timeout=20)
+        (known,) = consumer.committed([TopicPartition(TOPIC, 0)], timeout=60)
         assert known.offset == count
     consumer.close()

@@ -5,7 +5,6 @@ No metadata store of ours is in it: cluster, node, topics and groups have to com
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -60,19 +59,19 @@ def fill(broker: Either, first: int) -> None:
                 producer.produce(
                     topic, b"%s %d" % (codec.encode(), number), b"%d" % number, number % partitions
                 )
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
 
 
 def transactions(broker: KafkaProcess) -> None:
     """Three, the second of which is aborted."""
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "tx"})
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     for end in (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction):
         producer.begin_transaction()
         for number in range(20):
             producer.produce("orders", b"in a transaction %d" % number, partition=0)
-        producer.flush(30)
-        end(30)
+        producer.flush(60)
+        end(60)
 
 
 def commit(broker: Either, offset: int) -> None:
@@ -120,7 +119,7 @@ def read(broker: Either, isolation: str) -> dict[tuple[str, int], list[Row]]:
     consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in found])
     unfinished = set(found)
     while unfinished:
-        message = consumer.poll(20)
+        message = consumer.poll(60)
         assert message is not None
         place = (message.topic(), message.partition())
         if message.error() is not None:
@@ -223,9 +222,7 @@ def test_a_directory_of_kafka_is_taken_over_and_given_back(kafka: KafkaProcess, 
     kafka.stop()
     assert not [path.name for path in kafka.log_dir.iterdir() if path.name.endswith("-stray")]
 
-    started = time.monotonic()
     with OttlaProcess(directory=kafka.directory) as ottla:
-        assert time.monotonic() - started < 30
         before[2]["a.b-c_1"] = (before[2]["a.b-c_1"][0], 2)
         assert identity(ottla) == before
         again = everything(ottla)

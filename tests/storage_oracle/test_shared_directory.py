@@ -35,7 +35,7 @@ def produce(broker: KafkaProcess, first: int, count: int, codec: str) -> None:
     producer = Producer({**settings, "enable.idempotence": True, "linger.ms": 5})
     for number in range(first, first + count):
         producer.produce(TOPIC, b"value %d" % number, b"%d" % number, partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def end_offset(consumer: Consumer) -> int:
@@ -44,7 +44,7 @@ def end_offset(consumer: Consumer) -> int:
 
     def known() -> bool:
         try:
-            ends.append(consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=20)[1])
+            ends.append(consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=60)[1])
         except KafkaException as error:
             if not error.args[0].retriable():
                 raise
@@ -63,7 +63,7 @@ def consume(broker: KafkaProcess) -> list[Row]:
     consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
     found: list[Row] = []
     while not found or found[-1][0] < end - 1:
-        message = consumer.poll(20)
+        message = consumer.poll(60)
         assert message is not None
         assert message.error() is None
         found.append((message.offset(), message.timestamp()[1], message.key(), message.value()))

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer
 
 from tests.support.tools import assert_same, background_tool, kafka_tool, ottla_tool
 from tests.support.waiting import wait_until
+from tests.support.wire_client import WireClient
 
 _names = itertools.count(1)
 
@@ -56,11 +57,13 @@ def test_both_producers_make_the_same_records_of_the_same_lines(option, topic, p
         done = tool("console-producer", *option, "--topic", topic, *settings, stdin=lines)
         codes.append((done.returncode, done.stdout))
     assert codes[0] == codes[1]
+    with WireClient(option[1]) as wire:
+        count = wire.list_offset(topic, -1).offset
+    if not count:
+        return
     shown = ("--formatter-property", "print.headers=true", "--formatter-property", "print.key=true")
-    read = ottla_tool(
-        "console-consumer", *option, "--topic", topic, "--from-beginning", "--timeout-ms", "600", *shown
-    )
-    records = read.stdout.splitlines()
+    whole = ("--from-beginning", "--max-messages", str(count))
+    records = ottla_tool("console-consumer", *option, "--topic", topic, *whole, *shown).stdout.splitlines()
     half = len(records) // 2
     assert records[:half] == records[half:]
 
@@ -164,7 +167,7 @@ def test_a_group_goes_on_with_the_other_tool_where_the_first_one_ended(
     group += ("--command-property", f"group.protocol={protocol}")
     done = first(*group, "--from-beginning", "--max-messages", "4")
     assert (done.stdout, done.returncode) == (lines_from(0, 4), 0)
-    done = second(*group, "--from-beginning", "--timeout-ms", "2500" if protocol == "classic" else "4000")
+    done = second(*group, "--from-beginning", "--max-messages", "6", "--timeout-ms", "60000")
     assert (done.stdout, done.returncode) == (lines_from(4, 10), 0)
     # nothing is left, and a group that has offsets does not begin anew
     done = first(*group, "--from-beginning", "--timeout-ms", "1500")

@@ -31,7 +31,7 @@ def broker(apache_kafka: KafkaProcess) -> KafkaProcess:
     producer = Producer(
         {"bootstrap.servers": apache_kafka.bootstrap_servers, "transactional.id": TRANSACTIONAL_ID}
     )
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     for number in range(TRANSACTIONS):
         producer.begin_transaction()
         producer.produce(TOPIC, b"%d" % number, key=b"k")

@@ -62,7 +62,7 @@ def run(spark: SparkSession, broker: OttlaProcess, sync: Sync, per_batch: int | 
 def create(broker: OttlaProcess, topic: str, partitions: int) -> None:
     """Makes a topic, unless it is there."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    if topic not in admin.list_topics(timeout=30).topics:
+    if topic not in admin.list_topics(timeout=60).topics:
         admin.create_topics([NewTopic(topic, partitions)])[topic].result(30)
 
 
@@ -72,7 +72,7 @@ def send(broker: OttlaProcess, topic: str, *events: tuple[Any, Any], partition: 
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for key, value in events:
         producer.produce(topic, key=raw(key), value=raw(value), partition=partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def raw(part: Any) -> bytes | None:

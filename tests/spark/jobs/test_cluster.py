@@ -26,7 +26,7 @@ def values(broker: OttlaProcess, topic: str, count: int) -> Counter[bytes]:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "cluster"})
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
-        found = consumer.consume(count, timeout=30)
+        found = consumer.consume(count, timeout=60)
     finally:
         consumer.close()
     return Counter(message.value() for message in found)

@@ -92,7 +92,7 @@ def copied(spark: SparkSession, broker: OttlaProcess, topic: str) -> list[Row]:
 
 def held(topic: str, client: AdminClient) -> int:
     """How many records are in the topic by now; none where there is no topic yet."""
-    found = client.list_topics(timeout=10).topics.get(topic)
+    found = client.list_topics(timeout=60).topics.get(topic)
     if found is None:
         return 0
     asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in found.partitions}
@@ -120,7 +120,7 @@ def test_every_record_is_copied_to_the_partition_of_its_key_in_order(
     target = f"{source}-wide"
     run(spark, drain(broker, source, target, tmp_path / "checkpoint", max_offsets=1000))
     width = PARTITIONS * 10
-    assert len(admin(broker).list_topics(target, timeout=10).topics[target].partitions) == width
+    assert len(admin(broker).list_topics(target, timeout=60).topics[target].partitions) == width
     rows = copied(spark, broker, target)
     for partition in range(width):
         found = [contents(row) for row in rows if row["partition"] == partition and row["key"] is not None]
@@ -179,12 +179,12 @@ def test_only_committed_records_are_copied_and_their_markers_are_no_loss(
     with KafkaProcess() as kafka:
         source, target = fresh(kafka, 1, stem="transactions"), "transactions-copy"
         producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": source})
-        producer.init_transactions(30)
+        producer.init_transactions(60)
         for number in range(4):
             producer.begin_transaction()
             for each in range(10):
                 producer.produce(source, b"%d-%d" % (number, each), b"key")
-            producer.flush(30)
+            producer.flush(60)
             if number % 2:
                 producer.abort_transaction(30)
             else:

@@ -35,7 +35,7 @@ def filled(broker, topic="t", config=COMPACTED, count=60):
 
 async def until(condition):
     """Other tasks get turns, and the disk a little time, until it is true."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await _until(condition)
 
 

@@ -32,12 +32,12 @@ async def answer_of(call):
     """What a call with a `done(error, response)` ends with."""
     future = asyncio.get_running_loop().create_future()
     call(lambda *told: future.set_result(told))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return await future
 
 
 async def until(broker, condition):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():
             await broker.ctx.env.run_blocking(int)
 

@@ -36,7 +36,7 @@ def where(broker: HandlerBroker) -> str:
 
 def wait(broker: HandlerBroker, condition: Callable[[], bool]) -> None:
     async def until() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 if condition():
                     return
@@ -150,7 +150,7 @@ def test_a_moving_partition_is_not_cleaned(broker: HandlerBroker) -> None:
 def test_writers_do_not_keep_a_move_from_its_end(broker: HandlerBroker) -> None:
     async def write_all_the_time() -> int:
         written = 0
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while where(broker) == "data0":
                 broker.produce("t", 0, [(1, b"y" * 200)])
                 written += 1

@@ -36,7 +36,7 @@ def ask(broker, what, *arguments):
     async def answer():
         future = asyncio.get_running_loop().create_future()
         getattr(broker.ctx.share_state.manager(), what)(*arguments, future.set_result)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await future
 
     return broker.runner.run(answer())
@@ -122,7 +122,7 @@ def test_pruning_runs_by_itself(tmp_path):
             ask(broker, "initialize", key, 0, 0)
 
         async def pruned():
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while log(broker).start_offset != 1:
                     await broker.ctx.env.run_blocking(int)
 
@@ -136,7 +136,7 @@ def test_cold_snapshots_are_made_by_themselves(tmp_path):
         ask(broker, "initialize", key_of(broker), 0, 0)
 
         async def repeated():
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while log(broker).end_offset < 2:
                     await broker.ctx.env.run_blocking(int)
 

@@ -27,7 +27,7 @@ def test_checkpoints_follow_the_logs(tmp_path):
         async def until_written():
             Upkeep(ctx.env, BrokerConfig({**ctx.config.static, **EVERY_10_MS}), ctx.logs).start()
             path = directory.path_of(names.HIGH_WATERMARKS)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while checkpoints.read_offsets(ctx.env.files, path).get(("orders", 0)) != 2:
                     await ctx.env.run_blocking(ctx.env.files.exists, path)
 
@@ -69,7 +69,7 @@ def test_work_that_fails_is_tried_again_and_that_of_no_interval_runs_once(tmp_pa
             timed = Upkeep(ctx.env, ctx.config, ctx.logs)
             timed._every("something that is done once", 0, note)
             timed._every("something that fails", 1, work)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await third.wait()
 
         broker.run(until_tried_again())
@@ -100,7 +100,7 @@ def test_retention_and_the_removal_of_its_files_go_by_the_clock(tmp_path):
 
         async def until_empty():
             Upkeep(ctx.env, BrokerConfig({**ctx.config.static, **often}), ctx.logs).start()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while any(name.startswith("0" * 20) for name in os.listdir(log.local.directory)):
                     await ctx.env.run_blocking(os.listdir, log.local.directory)
 

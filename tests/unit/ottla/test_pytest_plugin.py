@@ -41,7 +41,7 @@ def test_a_group_goes_on_where_its_last_consumer_ended(kafka_broker, kafka_topic
 
 @pytest.mark.kafka_topic(partitions=3, config={"retention.ms": 1000})
 def test_a_topic_as_the_marker_says(kafka_broker, kafka_topic):
-    topics = kafka_broker.admin().list_topics(timeout=10).topics
+    topics = kafka_broker.admin().list_topics(timeout=60).topics
     assert len(topics[kafka_topic].partitions) == 3
     assert [name for name in topics if name.startswith("test_")] == [kafka_topic]
 
@@ -75,7 +75,7 @@ def test_settings_reach_the_broker(kafka_broker):
     producer = kafka_broker.producer()
     producer.produce("made-on-demand", b"x")
     assert producer.flush(10) == 0
-    partitions = kafka_broker.admin().list_topics(timeout=10).topics["made-on-demand"].partitions
+    partitions = kafka_broker.admin().list_topics(timeout=60).topics["made-on-demand"].partitions
     assert len(partitions) == 2
 """
 

@@ -92,7 +92,7 @@ def test_on_a_real_loop():
 
         began = loop.time()
         DeadlineBuckets(loop).add(Waiter(), 20)
-        assert await asyncio.wait_for(done, 5) - began >= 0.02
+        assert await asyncio.wait_for(done, 60) - began >= 0.02
 
     asyncio.run(main())
 

@@ -15,9 +15,9 @@ LOOPS = [
 
 
 def run_on(factory, coroutine):
-    """Run to the end on a new loop of that kind; nothing may take longer than 20 s."""
+    """Run to the end on a new loop of that kind; nothing may take longer than a minute."""
     with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(asyncio.wait_for(coroutine, 20))
+        return runner.run(asyncio.wait_for(coroutine, 60))
 
 
 async def read_exactly(connection: socket.socket, count: int, pause=None) -> bytes:

@@ -13,7 +13,7 @@ def test_system_clock_tells_wall_time_in_ms_and_the_loops_own_monotonic_time():
     before = int(time.time() * 1000)
     assert before <= clock.now_ms() <= int(time.time() * 1000) + 1
     first = clock.monotonic()
-    assert 0 <= loop.time() - first < 1
+    assert 0 <= loop.time() - first < 60
     assert clock.monotonic() >= first
     loop.close()
 

@@ -74,7 +74,7 @@ def test_task_that_closes_its_own_scope_ends_by_itself():
         scope = TaskScope(asyncio.get_running_loop(), "s")
         other = scope.spawn("other", asyncio.Event().wait())
         closer = scope.spawn("closer", scope.aclose())
-        await asyncio.wait_for(closer, 5)
+        await asyncio.wait_for(closer, 60)
         assert other.cancelled()
 
     run(main())

@@ -98,7 +98,7 @@ def test_loop_timer_runs_callbacks_in_order_with_one_wake_up_armed():
         timer.add(5, lambda: order.append("early"))
         timer.add(10, lambda: order.append("never")).cancel()
         assert timer.size == 2
-        took = await asyncio.wait_for(done, 5)
+        took = await asyncio.wait_for(done, 60)
         assert order == ["early", "late"]
         assert took >= 0.029
         assert timer.size == 0
@@ -116,7 +116,7 @@ def test_a_callback_that_raises_stops_neither_the_clock_nor_those_that_are_due_w
         timer.add(1, lambda: [][0])
         timer.add(1, both_due.set)
         timer.add(5, later.set)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await both_due.wait()
             await later.wait()
         assert told == [IndexError]

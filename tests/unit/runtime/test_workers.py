@@ -70,7 +70,7 @@ def test_a_worker_that_dies_fails_its_call_and_is_replaced():
     async def body(workers):
         pid = await workers.call(os.getpid)
         with pytest.raises(WorkerCrashed, match="code 3"):
-            await asyncio.wait_for(workers.call(os._exit, 3), 10)
+            await asyncio.wait_for(workers.call(os._exit, 3), 60)
         assert await workers.call(os.getpid) != pid
 
     with_workers(body)
@@ -81,7 +81,7 @@ def test_a_cancelled_call_does_not_answer_the_next_one():
         waiting = asyncio.ensure_future(workers.call(signal.pause))
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(waiting, 0.3)
-        assert await asyncio.wait_for(workers.call(int, "5"), 10) == 5
+        assert await asyncio.wait_for(workers.call(int, "5"), 60) == 5
 
     with_workers(body)
 
@@ -94,7 +94,7 @@ def test_closing_fails_calls_in_progress():
         await asyncio.sleep(0)
         await workers.aclose()
         with pytest.raises(WorkerCrashed):
-            await asyncio.wait_for(call, 10)
+            await asyncio.wait_for(call, 60)
 
     asyncio.run(main())
 

@@ -208,7 +208,7 @@ def sent(net, client, request, version=12, correlation_id=1, behind=True):
 
 
 async def until(condition):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for _ in iter(condition, True):
             await asyncio.sleep(0)
 

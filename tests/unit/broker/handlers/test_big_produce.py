@@ -49,7 +49,7 @@ def everything_is_big():
 
 
 async def until(condition):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for _ in iter(condition, True):
             await asyncio.sleep(0)
 

@@ -30,7 +30,7 @@ def ask(broker: HandlerBroker, what: str, *arguments: Any) -> Any:
         future = asyncio.get_running_loop().create_future()
         told = lambda *told: future.set_result(told[0] if len(told) == 1 else told)  # noqa: E731
         getattr(broker.ctx.share_state.persister(), what)(*arguments, told)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await future
 
     return broker.runner.run(answer())

@@ -29,7 +29,7 @@ def write(broker: HandlerBroker, marker: Marker, *cells: Cell) -> dict[Cell, E]:
     async def written() -> dict[Cell, E]:
         done = asyncio.get_running_loop().create_future()
         broker.ctx.transactions.markers.write(marker, cells, done.set_result)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             found: dict[Cell, E] = await done
             return found
 
