@@ -48,6 +48,21 @@ def test_latest_is_the_high_watermark_for_consumers_and_the_end_for_replicas():
     on_partition(story)
 
 
+def test_who_reads_committed_records_finds_nothing_from_an_open_transaction_on():
+    def story(partition):
+        produce(partition, 1)
+        produce(partition, 1, producer=1, epoch=0, sequence=0, transactional=True)
+        produce(partition, 1)
+        latest, largest = found(partition, OffsetQuery(-1)), found(partition, OffsetQuery(-3))
+        assert latest.offset == 3
+        assert ask(partition, -1, isolation=1) == (ErrorCode.NONE, 1, -1)
+        assert ask(partition, largest.timestamp + 1, isolation=1) == NOTHING
+        assert ask(partition, -3)[1] == largest.offset
+        assert ask(partition, -1, isolation=1, replica_id=2)[1] == 3
+
+    on_partition(story)
+
+
 def test_earliest_is_the_start_of_the_log_with_its_epoch():
     def story(partition):
         produce(partition, 3)

@@ -111,6 +111,18 @@ def test_a_full_disk_keeps_the_entry_in_memory_until_there_is_space():
     assert [entry.last_offset for entry in TxnIndex(files, PATH, 0)] == [10, 20]
 
 
+def test_a_cut_takes_of_what_waits_for_space_what_lies_behind_it():
+    files, index = new_index((0, 10, 2))
+    for entry in (AbortedTxn(1, 11, 20, 21), AbortedTxn(1, 22, 30, 31)):
+        files.fail_next("append", errno.ENOSPC, ".txnindex", 5)
+        with pytest.raises(OSError, match="space"):
+            index.append(entry)
+    index.truncate_to(30)
+    assert [entry.last_offset for entry in index] == [10, 20]
+    index.append(AbortedTxn(1, 25, 26, 27))
+    assert [entry.last_offset for entry in TxnIndex(files, PATH, 0)] == [10, 20, 26]
+
+
 def test_recovery_fills_it_anew():
     files, index = new_index(*OVERLAPPING)
     index.refill([AbortedTxn(4, 1, 12, 13)])
