@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeA
 from protocol.errors import ErrorCode
 from replication.controller.outcomes import NewTopic
 from replication.metadata.image import NO_LEADER, changes_between
+from replication.metadata.payloads import BadPayload
+from replication.metadata.store import StoreError
 
 if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 CREATE_TIMEOUT_MS: Final = 30_000
 LOADS_AT_ONCE: Final = 4  # each holds up to a load buffer
+COUNT_AGAIN_S: Final = 1.0
 
 CountPartitions: TypeAlias = Callable[[str], Awaitable[int]]
 """How many partitions a topic has by the store, 0 where it is not there or is to be deleted."""
@@ -238,8 +241,17 @@ class CoordinatorLife(ABC, Generic[M]):
     async def _count(
         self, runtime: CoordinatorRuntime[Any], topic_id: bytes, count_partitions: CountPartitions
     ) -> None:
-        count = await count_partitions(self.topic)
-        if self._counted == topic_id and not self._closed:
+        count = None
+        while count is None and self._counted == topic_id:
+            try:
+                count = await count_partitions(self.topic)
+            except (StoreError, BadPayload) as error:
+                log.warning(
+                    "%s have no coordinator on this broker for a while, as the partitions of %s cannot be "
+                    "counted: %s", self.names.who, self.topic, error,
+                )  # fmt: skip
+                await asyncio.sleep(COUNT_AGAIN_S)
+        if count is not None and self._counted == topic_id and not self._closed:
             runtime.start(count)
 
     def _follow(self, old: ClusterImage, new: ClusterImage) -> None:

@@ -4,10 +4,13 @@ import asyncio
 
 import pytest
 
+from broker import coordinators
 from broker.coordinators import Loads
 from coordinator.runtime import State
 from protocol.errors import ErrorCode
 from replication.controller.outcomes import TopicToDelete
+from replication.metadata.payloads import BadPayload
+from replication.metadata.store import StoreFailed
 from tests.support.handler_broker import HandlerBroker
 
 FEW = {"offsets.topic.num.partitions": "3", "share.coordinator.state.topic.num.partitions": "2"}
@@ -92,6 +95,27 @@ def test_keys_are_spread_over_the_partitions_that_the_store_counts(broker):
     topic = TopicToDelete(name=life.topic)
     broker.runner.run(broker.ctx.controller.delete_topics([topic], timeout_ms=1000))
     assert runtime.partition_count == 3, "as many as it would be made with"
+
+
+def test_a_store_that_does_not_count_is_asked_again(broker, monkeypatch, caplog):
+    life = broker.ctx.groups
+    monkeypatch.setattr(coordinators, "COUNT_AGAIN_S", 0)
+    answers = [StoreFailed(life.topic), BadPayload(life.topic, "damaged"), 3]
+
+    async def count(topic):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    life.count_partitions = count
+    assert broker.runner.run(life.create_topic()) is ErrorCode.NONE
+    assert (answers, life.manager().runtime.partition_count) == ([], 3)
+    told = [each for each in caplog.records if each.name == "ottla.coordinators"]
+    assert [each.getMessage().startswith("Groups have no coordinator on this broker") for each in told] == [
+        True,
+        True,
+    ]
 
 
 def test_loads_run_a_few_at_a_time_and_are_waited_for(broker):
