@@ -44,7 +44,7 @@ def broker(request: pytest.FixtureRequest) -> Iterator[OttlaProcess | KafkaProce
             producer_id = next_producer_id(wire)
             for sequence in range(7):
                 assert send_now(wire, producer_id, sequence) == (0, sequence)
-            transactional = TxnProducer(wire, ID).init()
+            transactional = TxnProducer(wire, ID, timeout_ms=600_000).init()  # open over a slow start, too
             assert transactional.add((NUMBERED, 0)) == 0
             assert transactional.produce(NUMBERED, b"in a transaction") == 0
             assert change(wire, GROUP, "a b/c", ("share.auto.offset.reset", SET, "earliest")) == 0

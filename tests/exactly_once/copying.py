@@ -110,7 +110,7 @@ def _bounds(servers: str) -> list[tuple[int, int]]:
     reader = _reader(servers)
     try:
         return [
-            reader.get_watermark_offsets(TopicPartition(TARGET, index), timeout=60)
+            reader.get_watermark_offsets(TopicPartition(TARGET, index), timeout=30)
             for index in range(PARTITIONS)
         ]
     except Exception:  # a broker is gone
