@@ -20,7 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from tests.support.jars import kafka_jars, kafka_tools_jars
+from tests.support.class_archive import QUIET, archive_path, reading_flags
+from tests.support.jars import kafka_jars, kafka_tools_jars, locked
 from tests.support.java import java
 from tests.support.ports import free_port
 from tests.support.tool_server import free_tool_server
@@ -29,6 +30,7 @@ from tests.support.waiting import wait_for_listener
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 TOOL_TIMEOUT_S = 120.0
+ARCHIVE_TIMEOUT_S = 120.0
 
 # Several JVMs share two cores: the serial collector and the first compiler start fastest.
 JVM_FLAGS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
@@ -54,11 +56,11 @@ class KafkaProcess:
         version: str = "4.4.0",
         overrides: Mapping[str, str] | None = None,
         directory: Path | None = None,
-        jvm_flags: tuple[str, ...] = JVM_FLAGS,
+        jvm_flags: tuple[str, ...] | None = None,
     ) -> None:
         self.version = version
         self.overrides = dict(overrides or {})
-        self.jvm_flags = jvm_flags
+        self.jvm_flags = jvm_flags or (*JVM_FLAGS, *reading_flags(version))
         self.start_timeout_s, self.stop_timeout_s = START_TIMEOUT_S, STOP_TIMEOUT_S
         self.host = "127.0.0.1"
         self.port = free_port()
@@ -117,7 +119,7 @@ class KafkaProcess:
             self._format()
         with self.output_path.open("ab") as output:
             self.process = subprocess.Popen(
-                [*self._java(), "kafka.Kafka", str(self.properties_path)],
+                [*self._java(*self.jvm_flags), "kafka.Kafka", str(self.properties_path)],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=self.directory,
@@ -153,16 +155,38 @@ class KafkaProcess:
             self.process.wait()
             self.process = None
 
-    def _java(self) -> list[str]:
-        return [str(java()), *self.jvm_flags, "-cp", f"{kafka_jars(self.version)}/*"]
+    def _java(self, *flags: str) -> list[str]:
+        return [str(java()), *flags, "-cp", f"{kafka_jars(self.version)}/*"]
 
     def _format(self) -> None:
         cluster_id = base64.urlsafe_b64encode(b"\x01" + os.urandom(15)).decode().rstrip("=")
-        command = [*self._java(), "kafka.tools.StorageTool", "format", "-t", cluster_id]
+        command = [
+            *self._java(*JVM_FLAGS, *reading_flags(self.version)),
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            cluster_id,
+        ]
         command += ["-c", str(self.properties_path)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"Apache Kafka's storage tool failed:\n{done.stdout}{done.stderr}")
+
+
+def make_class_archive(version: str) -> None:
+    """Starts and stops a broker that leaves its classes for later ones, unless one has (class_archive.py)."""
+    path = archive_path(version)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path.with_suffix(".lock")):
+        if path.exists():
+            return
+        partial = path.with_suffix(".partial")
+        writing = (*JVM_FLAGS, f"-XX:ArchiveClassesAtExit={partial}", QUIET)
+        with KafkaProcess(version, jvm_flags=writing) as kafka:
+            process, kafka.stop_timeout_s = kafka.process, ARCHIVE_TIMEOUT_S
+        ended = process is not None and process.returncode == 128 + signal.SIGTERM
+        if ended and partial.exists():  # not from every Java
+            partial.rename(path)
 
 
 def run_tool(

@@ -25,6 +25,7 @@ from tests.support.jars import (
     spark_kafka_jars,
 )
 from tests.support.java import JavaMissing, java
+from tests.support.kafka_process import make_class_archive
 
 KCAT_HINT = "kcat is missing: install it (Debian: `apt-get install kcat`, macOS: `brew install kcat`)"
 MARIADB_HINT = (
@@ -105,6 +106,7 @@ def main() -> int:
         spark_kafka_jars()
         mariadb_connector_jars()
         opensearch_jars()
+        make_class_archive("4.4.0")
     except (JavaMissing, JarsUnavailable) as error:
         missing.append(f"{error}\nTests marked `kafka` and `spark` need it and will fail.")
     for tool in TOOLS:
