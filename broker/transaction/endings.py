@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.transaction.markers import Marker, MarkerWriter
+from broker.transaction.pace import AT_ONCE, Pace
 from coordinator.result import CoordinatorError
 from coordinator.transaction.state import TopicPartition, Transaction, TxnState
 from protocol import messages as m
@@ -29,6 +31,7 @@ from replication.cluster.channel import ChannelLost
 from replication.metadata.image import NO_LEADER
 from replication.metadata.payloads import BadPayload
 from replication.metadata.store import StoreError
+from runtime.pieces import split
 
 if TYPE_CHECKING:
     from broker.coordinators import CountPartitions
@@ -38,9 +41,6 @@ if TYPE_CHECKING:
     from replication.metadata.image import ImageHolder
     from runtime.tasks import TaskScope
 
-RETRY_MS: Final = 100
-AT_ONCE: Final = 200
-"""Partitions of a transaction whose markers are sent in one pass of the loop; here one takes 30 us."""
 PURPOSE: Final = "transaction-markers"
 
 _OURS_NO_MORE: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
@@ -89,7 +89,8 @@ class Endings:
     ) -> None:
         self._count_partitions = count_partitions
         self._node_id, self._holder, self._writer = node_id, holder, writer
-        self._manager, self._timer, self._tasks, self._channels = manager, timer, tasks, channels
+        self._manager, self._tasks, self._channels = manager, tasks, channels
+        self._pace = Pace(timer)
         self._parcels: dict[int, list[_Parcel]] = {}  # by broker; an entry while its courier runs
         self._at_work: dict[int, dict[str, _Ending]] = {}  # by partition of the topic, by transactional id
 
@@ -97,7 +98,8 @@ class Endings:
         """Carry out a decision that is committed."""
         ending = _Ending(partition, transactional_id, txn)
         self._at_work.setdefault(partition, {})[transactional_id] = ending
-        self._send(ending, list(ending.left))
+        for some in split(list(ending.left), AT_ONCE) if ending.left else ([],):
+            self._pace.soon(max(1, len(some)), partial(self._send, ending, some))
 
     def unloaded(self, partition: int) -> None:
         """This broker looks after the partition no more: what is under way changes nothing from now on."""
@@ -117,10 +119,6 @@ class Endings:
         except CoordinatorError:
             self._let_go(ending)  # whoever coordinates it now finds the decision in the log
             return
-        if len(partitions) > AT_ONCE:
-            rest = partitions[AT_ONCE:]
-            self._timer.add(0, lambda: self._send(ending, rest))
-            partitions = partitions[:AT_ONCE]
         image = self._holder.current
         by_leader: dict[int, list[TopicPartition]] = {}
         unknown: list[TopicPartition] = []
@@ -187,7 +185,7 @@ class Endings:
             self._complete(ending)
 
     def _again(self, ending: _Ending, partitions: list[TopicPartition]) -> None:
-        self._timer.add(RETRY_MS, lambda: self._send(ending, partitions))
+        self._pace.again(len(partitions), lambda: self._send(ending, partitions))
 
     def _complete(self, ending: _Ending) -> None:
         if not self._is_at_work(ending):
@@ -195,7 +193,7 @@ class Endings:
 
         def decided(error: ErrorCode, _: bool | None) -> None:
             if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                self._timer.add(RETRY_MS, lambda: self._complete(ending))
+                self._pace.again(1, lambda: self._complete(ending))
                 return
             self._let_go(ending)
             if error is not ErrorCode.NONE and error not in _NOT_OURS_TO_COMPLETE:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from broker.transaction.endings import AT_ONCE, RETRY_MS, Endings, by_topic
+from broker.transaction.endings import Endings, by_topic
 from broker.transaction.markers import Marker
+from broker.transaction.pace import AT_ONCE, RETRY_MS
 from coordinator.result import CoordinatorError
 from coordinator.transaction.state import Transaction, TxnState
 from protocol import messages as m
@@ -46,6 +47,11 @@ class Stage:
             None if alone else self.count_partitions,
         )
         self.runtime = self
+
+    @property
+    def retries(self) -> list[int]:
+        """What the timer is set for, beside the next turn of those that wait."""
+        return [delay_ms for delay_ms, _ in self.timer.waiting if delay_ms]
 
     async def count_partitions(self, topic: str) -> int:
         if self.store_fails:
@@ -172,7 +178,7 @@ def test_what_may_be_better_later_is_sent_again(error: E) -> None:
     stage.decide(("a", 0), ("a", 1))
     stage.answer(E.NONE, error)
     assert (stage.local, stage.completed) == ([], [])
-    assert [delay_ms for delay_ms, _ in stage.timer.waiting] == [RETRY_MS]
+    assert stage.retries == [RETRY_MS]
     stage.timer.ring()
     assert stage.local[0][1] == [("a", 1)]
     stage.answer(E.NONE)
@@ -214,7 +220,7 @@ def test_a_partition_that_is_gone_needs_no_marker() -> None:
     stage.timer.ring()
     assert stage.completed == [], "the store has not been asked yet"
     stage.tasks.run()
-    assert (len(stage.completed), stage.timer.waiting) == (1, [])
+    assert (len(stage.completed), stage.retries) == (1, [])
 
 
 def test_a_broker_alone_knows_by_itself_which_partitions_are_gone() -> None:
@@ -242,7 +248,7 @@ def test_a_store_that_does_not_answer_is_asked_again() -> None:
     stage.store_fails = True
     stage.decide(("gone", 0))
     stage.tasks.run()
-    assert (stage.completed, len(stage.timer.waiting)) == ([], 1)
+    assert (stage.completed, len(stage.retries)) == ([], 1)
     stage.store_fails = False
     stage.timer.ring()
     stage.tasks.run()
@@ -256,7 +262,7 @@ def test_it_ends_where_somebody_else_owns_the_transaction(error: E) -> None:
     stage.decide(("a", 0), ("a", 1))
     stage.answer(error)
     stage.tasks.run()
-    assert (stage.timer.waiting, stage.completed) == ([], [])
+    assert (stage.retries, stage.completed) == ([], [])
 
 
 def test_logs_of_old_formats_count_as_done() -> None:
@@ -272,7 +278,7 @@ def test_who_coordinates_no_more_lets_it_be() -> None:
     stage.answer(E.NOT_LEADER_OR_FOLLOWER)
     stage.coordinates = False
     stage.timer.ring()
-    assert (stage.local, stage.timer.waiting, stage.completed) == ([], [], [])
+    assert (stage.local, stage.retries, stage.completed) == ([], [], [])
 
 
 def test_the_record_of_completion_is_tried_again_and_again() -> None:
@@ -282,7 +288,7 @@ def test_the_record_of_completion_is_tried_again_and_again() -> None:
     stage.answer(E.NONE)
     stage.timer.ring()
     stage.timer.ring()
-    assert (len(stage.completed), stage.timer.waiting) == (3, [])
+    assert (len(stage.completed), stage.retries) == (3, [])
 
 
 def test_it_is_over_where_completion_finds_no_coordinator() -> None:
@@ -290,7 +296,7 @@ def test_it_is_over_where_completion_finds_no_coordinator() -> None:
     stage.complete_errors = [E.NOT_COORDINATOR]
     stage.decide(("a", 0))
     stage.answer(E.NONE)
-    assert stage.timer.waiting == []
+    assert stage.retries == []
 
 
 def test_a_decision_that_is_found_again_is_carried_out_once() -> None:
@@ -299,7 +305,7 @@ def test_a_decision_that_is_found_again_is_carried_out_once() -> None:
     stage.decide(("a", 0))
     stage.decide(("a", 0))
     stage.answer(E.NOT_LEADER_OR_FOLLOWER)  # of the first, which is nobody's any more
-    assert stage.timer.waiting == []
+    assert stage.retries == []
     stage.answer(E.NONE)
     assert len(stage.completed) == 1
 
@@ -310,7 +316,7 @@ def test_what_was_under_way_in_an_earlier_reign_ends_no_later_transaction() -> N
     stage.decide(("a", 0), ("a", 1), ("a", 2))  # the letter to the other broker is not sent yet
     stage.endings.unloaded(3)  # of another partition
     stage.answer(E.NOT_LEADER_OR_FOLLOWER, E.NOT_LEADER_OR_FOLLOWER)
-    assert len(stage.timer.waiting) == 1
+    assert len(stage.retries) == 1
     stage.endings.unloaded(4)
     stage.timer.ring()  # this broker coordinates the partition again
     stage.tasks.run()  # the letter gets lost
@@ -325,7 +331,7 @@ def test_a_partition_that_is_loading_anew_completes_it_by_itself(caplog: pytest.
     stage.complete_errors = [E.COORDINATOR_LOAD_IN_PROGRESS]
     stage.decide(("a", 0))
     stage.answer(E.NONE)
-    assert (stage.timer.waiting, caplog.records) == ([], [])
+    assert (stage.retries, caplog.records) == ([], [])
 
 
 def test_a_completion_that_fails_for_good_is_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -339,7 +345,7 @@ def test_a_completion_that_fails_for_good_is_told(caplog: pytest.LogCaptureFixtu
 def test_a_broker_alone_waits_for_its_image() -> None:
     stage = Stage(alone=True, a=[THERE])
     stage.decide(("a", 0))
-    assert len(stage.timer.waiting) == 1
+    assert len(stage.retries) == 1
 
 
 def test_partitions_by_topic() -> None:
