@@ -151,8 +151,8 @@ def test_a_member_that_is_unknown_has_lost_its_partitions() -> None:
 def test_a_fenced_member_is_told_by_check() -> None:
     answers = [m.HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID)]
     with member_of({m.HeartbeatRequest: answers}, instance_id="i") as (group, member):
-        member.join(["t"], counts)
         member.check()
+        member.join(["t"], counts)
         wait_until(lambda: not member._heart.is_alive(), "the heart to stop")
         with pytest.raises(ClientError):
             member.check()
