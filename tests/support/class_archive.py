@@ -10,14 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.jars import cache_root, kafka_jars
-from tests.support.java import java_home
+from tests.support.java import java
 
 QUIET = "-Xlog:cds*=off"  # nothing of it is for who reads a server's log
 
 
 def archive_path(version: str) -> Path:
     """Where the archive of a Kafka and of this machine's Java is, or will be."""
-    built = (java_home() / "lib" / "modules").stat()
+    built = java().resolve().stat()
     return cache_root() / "classes" / f"{kafka_jars(version).name}-{built.st_size}-{built.st_mtime_ns}.jsa"
 
 
