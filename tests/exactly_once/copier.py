@@ -24,7 +24,7 @@ FAILED = 3
 AT_ONCE = 500
 WAIT_S = 0.2
 TIMEOUT_S = 60
-ROUND_S = 60  # a client that hangs is ended; one of a slow machine is not
+ROUND_S = 45  # a client that hangs is ended; one of a slow machine is not
 PARTITIONS = 3
 
 
@@ -164,7 +164,10 @@ def main(client: str, servers: str, source: str, target: str, name: str) -> None
     logging.basicConfig(
         level=logging.WARNING, format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
     )
-    logging.warning("%s begins", client)
+    logging.getLogger("kafka.net").setLevel(logging.CRITICAL)  # tells of each try to connect
+    logging.getLogger("kafka.cluster").setLevel(logging.CRITICAL)
+    logging.warning("a copier with %s begins", client)
+    begin_round()
     try:
         CLIENTS[client](servers, source, target, name)
     except BaseException:
