@@ -63,7 +63,7 @@ def led_beside_the_controller(cluster: ClusterProcess, topic: str) -> int:
 
 
 def test_a_leader_is_killed(cluster: ClusterProcess, topic: str) -> None:
-    """Another member of the ISR leads its partition, under the next leader epoch."""
+    """Another member of the ISR leads its partition, under a newer leader epoch."""
     with Load(cluster.bootstrap_servers, topic) as load:
         await_more(load)
         index = led_beside_the_controller(cluster, topic)
@@ -72,7 +72,7 @@ def test_a_leader_is_killed(cluster: ClusterProcess, topic: str) -> None:
         leader.kill()
         wait_until(lambda: cluster.leader_id(topic, index) not in (-1, before.leader_id), "another leader")
         after = cluster.partitions(topic)[index]
-        assert after.leader_epoch == before.leader_epoch + 1
+        assert after.leader_epoch > before.leader_epoch
         assert after.leader_id in before.isr_nodes
         await_more(load, 1000)
         leader.start()

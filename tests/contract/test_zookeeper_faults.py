@@ -30,6 +30,7 @@ from tests.support.tcp_proxy import TcpProxy
 from tests.support.zookeeper_process import ZookeeperProcess
 
 TIMEOUT_MS = 2_000
+LONG_MS = 10_000  # of sessions that nobody shall take for dead, however busy the machine is
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def make_store(address, chroot="", **more):
     settings = ZookeeperSettings(
         address,
         chroot,
-        **{"session_timeout_ms": TIMEOUT_MS, "connection_timeout_ms": int(LIMIT_S * 1000), **more},
+        **{"session_timeout_ms": LONG_MS, "connection_timeout_ms": int(LIMIT_S * 1000), **more},
     )
     return ZookeeperStore(loop, SystemClock(loop), settings)
 
@@ -110,7 +111,7 @@ def test_a_server_that_is_killed_and_comes_back_still_knows_the_session(own_zook
 @pytest.mark.xdist_group("zookeeper")
 def test_a_server_that_hangs_for_less_than_a_session_changes_nothing(own_zookeeper):
     async def main():
-        async with opened(own_zookeeper.address, "/hung", session_timeout_ms=4_000) as store:
+        async with opened(own_zookeeper.address, "/hung") as store:
             states = Heard()
             store.on_session(states.note)
             await store.create("/me", b"", ephemeral=True)
@@ -130,7 +131,8 @@ def test_a_server_that_hangs_for_less_than_a_session_changes_nothing(own_zookeep
 @pytest.mark.xdist_group("zookeeper")
 def test_a_session_that_is_cut_off_knows_how_long_and_hears_of_its_end_afterwards(zookeeper):
     async def main(proxy):
-        async with opened(proxy.address, "/cut") as cut, opened(zookeeper.address, "/cut") as other:
+        mine = opened(proxy.address, "/cut", session_timeout_ms=TIMEOUT_MS)
+        async with mine as cut, opened(zookeeper.address, "/cut") as other:
             states, heard = Heard(), Heard()
             cut.on_session(states.note)
             await cut.create("/me", b"", ephemeral=True)
@@ -143,7 +145,7 @@ def test_a_session_that_is_cut_off_knows_how_long_and_hears_of_its_end_afterward
             assert cut.contact_age_ms() >= TIMEOUT_MS
             with pytest.raises(ConnectionLost):
                 await asked
-            assert other.contact_age_ms() < TIMEOUT_MS
+            assert other.contact_age_ms() < LONG_MS
             assert SessionEvent.EXPIRED not in states.events
             proxy.heal()
             await states.equals([SessionEvent.SUSPENDED, SessionEvent.EXPIRED])
@@ -152,7 +154,7 @@ def test_a_session_that_is_cut_off_knows_how_long_and_hears_of_its_end_afterward
             await cut.open()
             await cut.create("/me", b"again", ephemeral=True)
             await heard.equals([("/me", WatchEvent.DELETED), ("/me", WatchEvent.CREATED)])
-            assert cut.contact_age_ms() < TIMEOUT_MS
+            await eventually(lambda: cut.contact_age_ms() < TIMEOUT_MS, "contact again")
 
     with TcpProxy(zookeeper.host, zookeeper.port) as proxy:
         asyncio.run(main(proxy))
