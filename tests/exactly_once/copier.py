@@ -29,7 +29,10 @@ PARTITIONS = 3
 
 
 def begin_round() -> None:
-    """The process ends unless the next round begins in time."""
+    """The process ends unless the next round begins in time.
+
+    kafka-python waits for ever for the answer of a coordinator whose connection broke at the wrong moment.
+    """
     faulthandler.dump_traceback_later(ROUND_S, exit=True)
 
 
