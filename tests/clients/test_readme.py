@@ -116,7 +116,8 @@ def test_kcat_writes_and_reads_in_a_group(broker) -> None:
             command, shell=True, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
         )
         assert done.returncode == 0, done.stderr
-    assert done.stdout == "EWR,IAH\n"
+    read = done.stdout.split()  # with what others wrote to the topic and nobody of the group has read
+    assert (read.count("EWR,IAH"), {*read} <= {"EWR,IAH", "three"}) == (1, True), done.stdout
 
 
 @pytest.mark.kafka

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import ErrorCode
+from replication.follower import REFUSED_MS
 from storage.errors import AppendRefused
 from tests.unit.replication.cluster.stage import BACKOFF_MS, LAG_MS, Stage
 
@@ -141,12 +142,15 @@ def test_a_shrink_whose_answer_was_lost_is_repeated_and_accepted():
     assert (partition.isr, stage[A].ends) == ((A, B), (1, 1))
 
 
-def test_a_replica_that_the_controller_refuses_is_proposed_again_with_its_next_fetch():
+def test_a_replica_that_the_controller_refuses_is_proposed_again_a_while_later():
     stage = Stage(2)
     stage.lead(A, isr=[A], is_new=True)
     stage[B].fetch(2)
     stage[A].decide(ErrorCode.INELIGIBLE_REPLICA)
     assert stage[A].partition().leadership.maximal == {A}
+    stage[B].fetch()
+    assert not stage[A].proposals
+    stage.clock.ms += REFUSED_MS
     stage[B].fetch()
     stage[A].decide()
     assert stage[A].partition().isr == (A, B)
