@@ -8,6 +8,7 @@ seen as completed at once.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
 
@@ -24,7 +25,7 @@ class Timer(Protocol):
     def add(self, delay_ms: int, callback: Callable[[], None]) -> Cancellable: ...
 
 
-class DelayedOperation:
+class DelayedOperation(ABC):
     """Base of everything that waits here. `timeout_ms` counts from `_wait`."""
 
     __slots__ = ("_on_end", "_timer_entry", "completed", "timeout_ms")
@@ -35,13 +36,13 @@ class DelayedOperation:
         self._timer_entry: Cancellable | None = None
         self._on_end: Callable[[], None] | None = None
 
+    @abstractmethod
     def try_complete(self) -> bool:
         """If the condition holds, return what `force_complete` returns; else False."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_complete(self) -> None:
         """The one end: answer the request. Called once, also on time-out."""
-        raise NotImplementedError
 
     def force_complete(self) -> bool:
         """Complete now; False if it was completed before."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -30,7 +31,7 @@ CONNECTIONS_TRIED = 3
 CountPartitions = Callable[[Sequence[str]], Mapping[str, int]]
 
 
-class Membership:
+class Membership(ABC):
     """One member of a group. `client` is this member's alone; `keeps` tells whether join() leaves partitions
     with it that it had and has, so that it may go on where it is in them.
     """
@@ -138,23 +139,23 @@ class Membership:
             except ClientError:
                 return  # the session times out instead
 
+    @abstractmethod
     def _join_once(
         self, topics: Sequence[str], partition_counts: CountPartitions, deadline: float | None
     ) -> list[Place]:
         """One attempt to join; the lock is held."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _say_farewell(self) -> None:
         """Tell the coordinator; the lock is held."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _beat(self) -> None:
         """One heartbeat, and what it leads to; the lock is held. Raises ClientError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _interval_ms(self) -> int:
         """The time between two heartbeats."""
-        raise NotImplementedError
 
     def _judge(self, error: ClientError) -> None:
         """Learns from a refusal; raises it where trying again does not help."""
