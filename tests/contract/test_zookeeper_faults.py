@@ -30,13 +30,14 @@ from tests.support.tcp_proxy import TcpProxy
 from tests.support.zookeeper_process import ZookeeperProcess
 
 TIMEOUT_MS = 2_000
+OUTLASTING_MS = 30_000  # of one that outlasts the server's start, and a try to connect that came too early
 LONG_MS = 10_000  # of sessions that nobody shall take for dead, however busy the machine is
 
 
 @pytest.fixture(scope="module")
 def own_zookeeper():
     """A server that may be stopped."""
-    with ZookeeperProcess() as server:
+    with ZookeeperProcess(max_session_ms=OUTLASTING_MS) as server:
         yield server
 
 
@@ -86,7 +87,8 @@ def test_a_farewell_ends_the_session_at_once(own_zookeeper):
 @pytest.mark.xdist_group("zookeeper")
 def test_a_server_that_is_killed_and_comes_back_still_knows_the_session(own_zookeeper):
     async def main():
-        async with opened(own_zookeeper.address, "/killed") as store:
+        address = own_zookeeper.address
+        async with opened(address, "/killed", session_timeout_ms=OUTLASTING_MS) as store:
             states, heard = Heard(), Heard()
             store.on_session(states.note)
             store.watch("/kept", heard.watcher)

@@ -44,9 +44,10 @@ TLS_FLAGS = ("-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettySer
 
 
 class ZookeeperProcess:
-    """One ZooKeeper server on a free port of 127.0.0.1."""
+    """One ZooKeeper server on a free port of 127.0.0.1. Sessions last 20 ticks at most, or what is said."""
 
-    def __init__(self, tls: tuple[Path, Path] | None = None) -> None:
+    def __init__(self, tls: tuple[Path, Path] | None = None, max_session_ms: int = 20 * TICK_MS) -> None:
+        self.max_session_ms = max_session_ms
         self.host = "127.0.0.1"
         self.port = free_port()
         self.secure_port = free_port()
@@ -83,6 +84,7 @@ class ZookeeperProcess:
             "clientPort": self.port,
             "clientPortAddress": self.host,
             "maxClientCnxns": 0,
+            "maxSessionTimeout": self.max_session_ms,
             "admin.enableServer": "false",
         }
         if self.tls is not None:
