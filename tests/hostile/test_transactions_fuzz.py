@@ -10,16 +10,15 @@ import random
 
 from protocol import messages as m
 from tests.hostile.fuzz import prepare
+from tests.hostile.knowing_fuzz import survives
 from tests.hostile.mutations import TOPICS
-from tests.hostile.test_groups_fuzz import ask, check_lines
 from tests.hostile.transaction_mutations import IDS, TransactionMutator
-from tests.hostile.victim import NORMAL_CLIENT_S, STRANGER_BYTES, Victim
+from tests.hostile.victim import Victim
 from tests.support.transactions import TxnProducer, await_transactions
 from tests.support.waiting import wait_until
 
 SEED = 4
 REQUESTS = 2000
-BEGIN_EVERY = 50
 SETTINGS = {
     "transaction.max.timeout.ms": "10000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
@@ -47,24 +46,14 @@ def fuzz_transactions(seed: int, requests: int) -> str:
             await_transactions(wire, IDS[0])
             wire.send(m.FindCoordinatorRequest(key="g1"), 3)
         mutator = TransactionMutator(random.Random(seed), prepare(victim), versions)
-        before = victim.rss()
-        with victim.normal_client() as client:
-            for number in range(requests):
-                if number % BEGIN_EVERY == 0:
-                    begin(victim, mutator, number)
-                ask(victim, mutator)
-        grown = victim.rss() - before
-        assert (client.errors, client.worst_s < NORMAL_CLIENT_S) == (0, True), client
-        assert grown < STRANGER_BYTES
-        check_lines(victim.lines())
-        known = len(victim.lines())
-        assert victim.broker.stop() == 0
-        victim.broker.start()
-        await_ends(victim, known)
-        lines = victim.lines(known)
-        check_lines(lines)
-        assert not [line for line in lines if "no coordinator" in line], lines
-    return f"seed {seed}: {requests} requests, worst {client.worst_s:.3f} s, +{grown >> 20} MiB"
+        done = survives(
+            victim,
+            mutator,
+            requests,
+            lambda number: begin(victim, mutator, number),
+            lambda line: await_ends(victim, line),
+        )
+    return f"seed {seed}: {done}"
 
 
 def await_ends(victim: Victim, after: int) -> None:
