@@ -1,8 +1,11 @@
 """One broker of several: the child's end of the two pipes that join it to the command that started it.
 
-Standard input: the first line is the broker's configuration, each further one a command. Standard output, set
-aside before anything can print, takes one line when the broker serves and one for each command that is
-answered; what is printed goes to the log.
+Standard input: the first line is the broker's configuration and the ids of all brokers, each further one a
+command. Standard output is set aside before anything can print, which goes to the log. It takes JSON lines:
+
+    {"ready": [...]}        the broker serves, at these addresses
+    {"knows_all": true}     it has heard from the controller of all brokers, for the first time
+    {"wound_down": true}    the answer to that command
 
     {"wind_down": true}     the whole cluster stops: elect nobody any more; answered
     {"stop": true}          stop in good order; the end of the process is the answer
@@ -18,6 +21,7 @@ import os
 import threading
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import CancelledError
+from functools import partial
 from io import FileIO
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -25,6 +29,7 @@ from ottla.child import answer
 
 if TYPE_CHECKING:
     from broker.lifecycle import Life
+    from replication.metadata.image import ClusterImage, ImageHolder
     from runtime.system import Env
 
 
@@ -46,13 +51,29 @@ def main(arguments: Sequence[str]) -> int:
     plan = BrokerPlan(first["node_id"], first["settings"])
     configure_logging(f"broker {plan.node_id}")
 
+    def begun(env: Env, life: Life) -> None:
+        tell_when_all_are_known(answers, first["node_ids"], life.broker.holder)
+        start_to_obey(answers, lines, env, life)
+
     async def live(env: Env) -> int:
-        return await serve(plan.load(), env, ready, lambda life: start_to_obey(answers, lines, env, life))
+        return await serve(plan.load(), env, ready, partial(begun, env))
 
     def ready(addresses: Sequence[tuple[str, str, int]]) -> None:
         answer(answers, {"ready": addresses})
 
     return run(live)
+
+
+def tell_when_all_are_known(answers: BinaryIO, node_ids: Iterable[int], holder: ImageHolder) -> None:
+    """One line to the parent, once."""
+    unmet = set(node_ids)
+
+    def look(_: ClusterImage, new: ClusterImage) -> None:
+        if unmet and unmet <= new.brokers.keys():
+            unmet.clear()
+            answer(answers, {"knows_all": True})
+
+    holder.subscribe(look)
 
 
 def start_to_obey(answers: BinaryIO, lines: Iterable[bytes], env: Env, life: Life) -> None:

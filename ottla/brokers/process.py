@@ -10,9 +10,10 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from ottla.brokers.plan import Addresses, BrokerPlan
+from ottla.brokers.plan import BrokerPlan
 from ottla.paths import child_command, child_environment
 
 
@@ -21,11 +22,10 @@ class BrokerProcess:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._said: list[dict[str, Any]] = []
 
     @classmethod
-    async def start(cls, plan: BrokerPlan) -> BrokerProcess:
-        """The process exists; its broker does not serve yet. Raises OSError."""
+    async def start(cls, plan: BrokerPlan, node_ids: Sequence[int]) -> BrokerProcess:
+        """The process exists; its broker does not serve yet. `node_ids` are all brokers. Raises OSError."""
         process = await asyncio.create_subprocess_exec(
             *child_command("ottla.brokers.child", f"broker {plan.node_id}"),
             stdin=PIPE,
@@ -34,22 +34,23 @@ class BrokerProcess:
             start_new_session=sys.platform != "win32",  # Ctrl-C is for us, who stop all brokers in good order
         )
         started = cls(process)
-        started._tell({"node_id": plan.node_id, "settings": dict(plan.settings)})
+        first = {"node_id": plan.node_id, "settings": dict(plan.settings), "node_ids": list(node_ids)}
+        started._tell(first)
         return started
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    async def ready(self) -> Addresses | None:
-        """Where clients reach it, as soon as it serves; None where it ends before."""
-        said = await self._hear()
-        return None if said is None else [(name, host, port) for name, host, port in said["ready"]]
+    async def said(self) -> AsyncIterator[dict[str, Any]]:
+        """What the child says, until it ends; see there. To be read by one only."""
+        assert self._process.stdout is not None
+        while (line := await self._process.stdout.readline()).endswith(b"\n"):
+            yield json.loads(line)
 
-    async def wind_down(self) -> None:
-        """Returns when it elects no leaders any more, or has ended. Once, and after `ready` only."""
+    def wind_down(self) -> None:
+        """It is to elect no leaders any more, and says when that is so."""
         self._tell({"wind_down": True})
-        await self._hear()
 
     def stop(self) -> None:
         """In good order, or at once if it is still starting."""
@@ -68,9 +69,3 @@ class BrokerProcess:
         assert self._process.stdin is not None
         if not self._process.stdin.is_closing():
             self._process.stdin.write(json.dumps(command).encode() + b"\n")
-
-    async def _hear(self) -> dict[str, Any] | None:
-        assert self._process.stdout is not None
-        line = await self._process.stdout.readline()
-        said: dict[str, Any] | None = json.loads(line) if line.endswith(b"\n") else None
-        return said

@@ -4,7 +4,7 @@ A stop has two steps. First no broker elects leaders any more; then all stop at 
 look for others to take over, and the cluster is found again with the leaders and ISRs that it had.
 
 Exit codes: 0 after a stop in good order, 1 where a broker could not start or did not end well, 128 + the
-number of a signal that came before all were ready. A second signal kills all brokers.
+number of a signal that came before all knew of each other. A second signal kills all brokers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger("ottla.brokers")
 
 
 Greet = Callable[[Sequence[Addresses]], None]
-"""Is called with the addresses of each broker, once all have been ready."""
+"""Is called with the addresses of each broker, once each knows of all: a topic may have replicas on all."""
 
 
 def supervise(loaded: LoadedConfig, plans: Sequence[BrokerPlan], told: Sequence[str], greet: Greet) -> int:
@@ -45,15 +45,17 @@ def supervise(loaded: LoadedConfig, plans: Sequence[BrokerPlan], told: Sequence[
 class Kept:
     """One broker, which is started again when it ends."""
 
-    def __init__(self, env: Env, plan: BrokerPlan, was_ready: Callable[[], None]) -> None:
+    def __init__(self, env: Env, plan: BrokerPlan, node_ids: Sequence[int], news: Callable[[], None]) -> None:
         self.plan = plan
         self.addresses: Addresses = ()
+        self.knows_all = False
         self._env = env
-        self._was_ready = was_ready
+        self._node_ids = node_ids
+        self._news = news
         self._restarts = Restarts()
         self._process: BrokerProcess | None = None
         self._serves = False
-        self._stopping = asyncio.Event()
+        self._stopping, self._wound_down = asyncio.Event(), asyncio.Event()
 
     async def keep(self) -> int:
         """Until it is told to stop, or cannot start: the exit code of the last process. One that was stopped
@@ -76,7 +78,7 @@ class Kept:
     async def _once(self) -> tuple[int, float | None]:
         """One process: its exit code, and how long it served, as `_serve` says."""
         try:
-            process = self._process = await BrokerProcess.start(self.plan)
+            process = self._process = await BrokerProcess.start(self.plan, self._node_ids)
         except OSError as error:
             log.error("No process for broker %d: %s", self.plan.node_id, error)
             return REFUSED, None
@@ -90,16 +92,25 @@ class Kept:
 
     async def _serve(self, process: BrokerProcess) -> float | None:
         """Seconds that it served until it ended, None where it did not come to that."""
-        addresses = await process.ready()
-        if addresses is None:
-            return None
-        since = self._env.clock.monotonic()
+        since: float | None = None
+        self._wound_down.clear()
+        async for said in process.said():
+            if "ready" in said:
+                since = self._env.clock.monotonic()
+                self._is_ready([(name, host, port) for name, host, port in said["ready"]])
+            elif "knows_all" in said:
+                self.knows_all = True
+            else:
+                self._wound_down.set()
+            self._news()
+        self._wound_down.set()
+        await process.ended()
+        return None if since is None else self._env.clock.monotonic() - since
+
+    def _is_ready(self, addresses: Addresses) -> None:
         self.addresses = addresses
         self.plan = self.plan.with_ports(addresses)
         self._serves = True
-        self._was_ready()
-        await process.ended()
-        return self._env.clock.monotonic() - since
 
     async def _stopped_within(self, seconds: float) -> bool:
         try:
@@ -113,9 +124,10 @@ class Kept:
         """From now on it is not started again; nor does it elect leaders."""
         self._stopping.set()
         if self._process is not None and self._serves:
+            self._process.wind_down()
             try:
                 async with asyncio.timeout(WIND_DOWN_S):
-                    await self._process.wind_down()
+                    await self._wound_down.wait()
             except TimeoutError:
                 log.warning("Broker %d does not answer; it is stopped all the same", self.plan.node_id)
 
@@ -139,7 +151,8 @@ class Supervisor:
         self._greeted = False
         self._stop = asyncio.Event()
         self._signal = 0
-        self._brokers = [Kept(env, plan, self._one_is_ready) for plan in plans]
+        node_ids = [plan.node_id for plan in plans]
+        self._brokers = [Kept(env, plan, node_ids, self._look) for plan in plans]
 
     async def run(self) -> int:
         """Until a signal, or until a broker cannot start; the exit code of the command."""
@@ -167,7 +180,7 @@ class Supervisor:
         self._signal = number
         self._stop.set()
 
-    def _one_is_ready(self) -> None:
-        if not self._greeted and all(each.addresses for each in self._brokers):
+    def _look(self) -> None:
+        if not self._greeted and all(each.addresses and each.knows_all for each in self._brokers):
             self._greeted = True
             self._greet([each.addresses for each in self._brokers])

@@ -21,7 +21,6 @@ SETTINGS = {
     "min.insync.replicas": "2",
     "offsets.topic.num.partitions": "3",
     "group.initial.rebalance.delay.ms": "0",
-    "ottla.cluster.session.timeout.ms": "2000",
 }
 
 
@@ -69,7 +68,7 @@ def closed_cleanly(brokers: SeveralBrokers) -> list[bool]:
 def test_one_dies_one_is_stopped_all_stop_and_all_are_orphaned() -> None:
     with SeveralBrokers(3, SETTINGS) as brokers:
         assert f"topics --bootstrap-server {brokers.bootstrap_servers} --create" in brokers.output()
-        create_topics(brokers)
+        create_topics(brokers)  # at once: the line above says that each broker knows of all
         with Load(brokers.bootstrap_servers, TOPIC) as load:
             await_more(load, 100)
             os.kill(brokers.pid_of(2), signal.SIGKILL)

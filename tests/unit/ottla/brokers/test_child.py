@@ -6,7 +6,8 @@ import asyncio
 import io
 import json
 
-from ottla.brokers.child import obey
+from ottla.brokers.child import obey, tell_when_all_are_known
+from replication.metadata.image import BrokerImage, ClusterImage, ImageHolder
 
 
 class Broker:
@@ -55,3 +56,12 @@ def test_a_loop_that_has_ended_hears_nothing() -> None:
     obey(io.BytesIO(), [b'{"stop": true}\n'], loop, life)
     obey(io.BytesIO(), [], loop, life)
     assert life.broker.notes == []
+
+
+def test_the_parent_hears_once_that_all_are_known() -> None:
+    answers, holder = io.BytesIO(), ImageHolder()
+    tell_when_all_are_known(answers, [1, 2], holder)
+    for known in ([1], [1, 3], [1, 2], [2], [1, 2, 3]):
+        holder.publish(ClusterImage(brokers={each: BrokerImage(each, 0, {}) for each in known}))
+        assert answers.getvalue().count(b"\n") == (known != [1] and known != [1, 3])
+    assert json.loads(answers.getvalue()) == {"knows_all": True}

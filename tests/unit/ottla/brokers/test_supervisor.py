@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,9 @@ class Process:
 
     def __init__(self, stage: Stage, plan: BrokerPlan, script: str) -> None:
         self.stage, self.plan, self.script = stage, plan, script
-        self.code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self.code: asyncio.Future[int] = loop.create_future()
+        self.winds_down: asyncio.Future[None] = loop.create_future()
         if script == "refuses":
             self.end(1)
 
@@ -32,16 +35,19 @@ class Process:
         if not self.code.done():
             self.code.set_result(code)
 
-    async def ready(self):
-        if self.script in ("refuses", "starts"):
-            await self.ended()
-            return None
-        return [("PLAINTEXT", "127.0.0.1", 9000 + self.plan.node_id)]
+    async def said(self) -> AsyncIterator[dict[str, Any]]:
+        if self.script not in ("refuses", "starts"):
+            yield {"ready": [["PLAINTEXT", "127.0.0.1", 9000 + self.plan.node_id]]}
+            if self.script != "is lonely":
+                yield {"knows_all": True}
+            await asyncio.wait([self.code, self.winds_down], return_when=asyncio.FIRST_COMPLETED)
+            if not self.code.done() and self.script != "hangs":
+                yield {"wound_down": True}
+        await self.ended()
 
-    async def wind_down(self) -> None:
+    def wind_down(self) -> None:
         self.stage.note(f"{self.plan.node_id} winds down")
-        if self.script == "hangs":
-            await self.ended()
+        self.winds_down.set_result(None)
 
     def stop(self) -> None:
         self.stage.note(f"{self.plan.node_id} stops")
@@ -71,7 +77,8 @@ class Stage:
     def note(self, what: str) -> None:
         self.notes.append(what)
 
-    async def start(self, plan: BrokerPlan) -> Process:
+    async def start(self, plan: BrokerPlan, node_ids: Sequence[int]) -> Process:
+        assert node_ids == list(self.scripts)
         left = self.scripts[plan.node_id]
         process = Process(self, plan, left.pop(0) if left else "serves")
         self.started.append(process)
@@ -133,6 +140,14 @@ def test_a_signal_before_all_have_been_ready_tells_its_number(monkeypatch) -> No
     assert stage.play(terminate) == 128 + signal.SIGTERM
     assert stage.greeted == []
     assert "2 winds down" not in stage.notes
+
+
+def test_nobody_is_greeted_before_each_knows_of_all(monkeypatch) -> None:
+    stage = Stage(monkeypatch, {1: ["is lonely"], 2: []})
+    stage.on_start = lambda number: terminate() if number == 2 else None
+    assert stage.play(terminate) == 128 + signal.SIGTERM
+    assert stage.greeted == []
+    assert sorted(stage.notes[:2]) == ["1 winds down", "2 winds down"]
 
 
 def test_one_that_is_stopped_while_it_starts_again_does_no_harm(monkeypatch) -> None:
