@@ -8,6 +8,7 @@ Kafka 4 dropped there are `apache_kafka_3` and `either_old_broker`.
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -35,6 +36,11 @@ LONGEST_ID = 100
 ZOOKEEPER = "zookeeper"  # fixture, mark and group
 
 JAVA_FIXTURES = ("apache_kafka", "either_broker", "apache_kafka_3", "either_old_broker")
+
+
+def pytest_configure() -> None:
+    """Ctrl-C ends what tests start also where the whole run was started in a way that ignores it (nohup)."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

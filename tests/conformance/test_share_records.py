@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,8 +21,10 @@ from tests.support.share_member import (
     initialize,
     ranges_of,
 )
+from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
+WAIT_MS = 300
 WRONG_STATE = ErrorCode.INVALID_RECORD_STATE
 NO_RECORDS = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 0, "max_records": 0, "is_renew_ack": True}
 
@@ -43,8 +46,16 @@ def produce(wire: WireClient, topic: str, *batches: int) -> None:
 
 
 def begun(member: ShareMember) -> ShareMember:
-    """Its session is open and the share partition, which has no records yet, is loaded."""
-    assert member.fetch(max_wait_ms=300).acquired == []
+    """Its session is open and the share partition, which has no records yet, is loaded: a fetch waits, where
+    Kafka answers at once while it loads.
+    """
+
+    def waits() -> bool:
+        since = time.monotonic()
+        assert member.fetch(max_wait_ms=WAIT_MS).acquired == []
+        return time.monotonic() - since > WAIT_MS / 2000
+
+    wait_until(waits, "a fetch that waits")
     return member
 
 
@@ -257,8 +268,7 @@ def test_a_lost_connection_gives_back_what_is_held(
 def test_a_fetch_waits_for_records(
     either_broker, wire: WireClient, topic: str, member: Callable[..., ShareMember]
 ) -> None:
-    ann = member()
-    ann.fetch(max_wait_ms=0)
+    ann = begun(member())
     posted = wire.post(ann.fetch_request(max_wait_ms=50_000), 2)
     with WireClient(either_broker.bootstrap_servers) as other:
         other.produce_values(topic, b"a")
@@ -279,8 +289,7 @@ def test_a_fetch_waits_for_released_records(
 
 
 def test_min_bytes_are_waited_for(wire: WireClient, topic: str, member: Callable[..., ShareMember]) -> None:
-    ann = member()
-    ann.fetch(max_wait_ms=0)
+    ann = begun(member())
     produce(wire, topic, 1)
     began = ann.fetch(max_wait_ms=400, min_bytes=10_000)
     assert began.acquired == [(0, 0, 1)]

@@ -97,7 +97,8 @@ def install(tool: Tool) -> str | None:
 def spare_starts() -> None:
     """Makes what lets Kafkas start sooner; without it every test runs as well."""
     try:
-        make_class_archive("4.4.0")
+        for version in ("4.4.0", "3.9.2"):
+            make_class_archive(version)
     except RuntimeError as error:
         print(f"Apache Kafka's classes are not archived: {error}", file=sys.stderr)
 
