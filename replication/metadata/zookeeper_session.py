@@ -8,6 +8,8 @@ for fired watches. All that they do here is `call_soon_threadsafe`; state lives 
   send it after the reconnect, long after its caller has taken it for lost.
 - When the server says that the session is over, kazoo would open another one by itself. This object is then
   at its end: it stops kazoo, and whoever wants a new session makes a new object.
+- A server that takes a connection and says nothing (one that starts does so at times) costs half a session:
+  kazoo, like Apache Kafka's client, waits for the whole time-out and so loses the session.
 - Connected means also that kazoo pings. Besides, the session asks for the root at a quarter of the time-out,
   because kazoo does not tell of its pings, and `last_contact` is needed: the moment at which the last
   answered call was sent, from which on the server counts. One such question is out at a time: requests
@@ -171,21 +173,25 @@ class ZookeeperSession:
             logger=logging.getLogger("ottla.zookeeper.kazoo"),
         )
         client.add_listener(lambda state: self._post(self._state_changed, state))
-        self._hear_of_timeout(client)
+        self._join_handshakes(client)
         return client
 
-    def _hear_of_timeout(self, client: KazooClient) -> None:
-        """The server grants a time-out between bounds of its own, and kazoo keeps it to itself."""
+    def _join_handshakes(self, client: KazooClient) -> None:
+        """Bound those that renew a session; hear of its time-out, which the server grants between bounds of
+        its own, and kazoo keeps to itself.
+        """
         connection = client._connection
         invoke = connection._invoke
 
-        def hearing(timeout: float, request: Any, xid: int | None = None) -> Any:
+        def joining(timeout: float, request: Any, xid: int | None = None) -> Any:
+            if isinstance(request, Connect) and request.session_id:
+                timeout = min(timeout, self.session_timeout_ms / 2000)
             answer = invoke(timeout, request, xid)
             if isinstance(request, Connect) and answer[0].time_out > 0:
                 self.session_timeout_ms = answer[0].time_out  # before kazoo's thread tells of the session
             return answer
 
-        connection._invoke = hearing
+        connection._invoke = joining
 
     def _post(self, function: Callable[..., None], *args: Any) -> None:
         """From any thread to the loop; what comes after its end is of no use to anybody."""

@@ -30,7 +30,7 @@ from tests.support.tcp_proxy import TcpProxy
 from tests.support.zookeeper_process import ZookeeperProcess
 
 TIMEOUT_MS = 2_000
-OUTLASTING_MS = 30_000  # of one that outlasts the server's start, and a try to connect that came too early
+OUTLASTING_MS = 40_000  # of one that outlasts the server's start, and a try to connect that came too early
 LONG_MS = 10_000  # of sessions that nobody shall take for dead, however busy the machine is
 
 
@@ -64,7 +64,9 @@ async def opened(address, chroot="", **more):
 @pytest.mark.zookeeper
 @pytest.mark.xdist_group("zookeeper")
 def test_a_farewell_ends_the_session_at_once(own_zookeeper):
-    """Its owner goes on asking here, so that nothing but the farewell can have ended it."""
+    """Its owner goes on asking here, so that nothing but the farewell can have ended it. As it lives, it may
+    take the session back before the farewell has closed it: then that is said once more.
+    """
 
     async def main():
         address = own_zookeeper.address
@@ -72,10 +74,13 @@ def test_a_farewell_ends_the_session_at_once(own_zookeeper):
             states, heard = Heard(), Heard()
             store.on_session(states.note)
             other.watch("/here", heard.watcher)
+            assert await other.get("/here") is None  # the watch is set
             await store.create("/here", b"", ephemeral=True)
             await heard.equals([("/here", WatchEvent.CREATED)])
             will = store._session.farewell()
             assert await asyncio.to_thread(execute, will)
+            while await asyncio.to_thread(execute, will):
+                pass
             await heard.equals([("/here", WatchEvent.CREATED), ("/here", WatchEvent.DELETED)])
             await states.until(lambda told: SessionEvent.EXPIRED in told, "an end of the session told")
             assert not await asyncio.to_thread(execute, will)
@@ -157,6 +162,29 @@ def test_a_session_that_is_cut_off_knows_how_long_and_hears_of_its_end_afterward
             await cut.create("/me", b"again", ephemeral=True)
             await heard.equals([("/me", WatchEvent.DELETED), ("/me", WatchEvent.CREATED)])
             await eventually(lambda: cut.contact_age_ms() < TIMEOUT_MS, "contact again")
+
+    with TcpProxy(zookeeper.host, zookeeper.port) as proxy:
+        asyncio.run(main(proxy))
+
+
+@pytest.mark.zookeeper
+@pytest.mark.xdist_group("zookeeper")
+def test_a_connection_on_which_nothing_comes_back_does_not_cost_the_session(zookeeper):
+    async def main(proxy):
+        async with opened(proxy.address, "/silent") as store:
+            states = Heard()
+            store.on_session(states.note)
+            await store.create("/me", b"", ephemeral=True)
+            session = store.session_id
+            proxy.cut()
+            await states.equals([SessionEvent.SUSPENDED])
+            proxy.freeze()
+            before = proxy.accepted
+            await eventually(lambda: proxy.accepted >= before + 2, "another try to connect")
+            proxy.heal()
+            assert await retried(store, lambda: store.put("/me", b"here", 0)) == 1
+            assert (await store.get("/me")).owner == session
+            assert SessionEvent.EXPIRED not in states.events
 
     with TcpProxy(zookeeper.host, zookeeper.port) as proxy:
         asyncio.run(main(proxy))

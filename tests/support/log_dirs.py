@@ -79,8 +79,16 @@ def await_move(wire: WireClient, topic: str, index: int, name: str) -> None:
 
 
 def break_dir(directory: Path) -> None:
-    """Let the next checkpoint in a log directory fail."""
-    (directory / "replication-offset-checkpoint.tmp").mkdir()
+    """Let the next checkpoint in a log directory fail. One that is just being written is awaited."""
+
+    def is_broken() -> bool:
+        try:
+            (directory / "replication-offset-checkpoint.tmp").mkdir()
+        except FileExistsError:
+            return False
+        return True
+
+    wait_until(is_broken, f"the checkpoint of {directory} to be written")
 
 
 def mend_dir(directory: Path) -> None:
