@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 TOPIC = "orders"
-SESSION_MS, HEARTBEAT_MS, POLL_MS = 6000, 300, 100
+SESSION_MS, HEARTBEAT_MS, POLL_MS = 10_000, 300, 100
 # kafka-python 3.0 may stop its heartbeats for good when a poll ends while it joins, on Apache Kafka as here.
 PATIENT_POLL_MS = 1000
 Record = tuple[int, int, bytes]

@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-WAIT_S = 60.0
+WAIT_S = 90.0
 
 
 class MemberProcess:

@@ -54,7 +54,7 @@ class Watch:
     def count(self) -> int:
         try:
             return len(os.listdir(f"/proc/{self._broker.pid}/fd"))
-        except (FileNotFoundError, AssertionError):  # between two lives of the broker
+        except (OSError, AssertionError):  # between two lives of the broker
             return 0
 
     def close(self) -> None:

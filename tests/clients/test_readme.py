@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 ADDRESS = "127.0.0.1:9092"
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 README = Path(__file__).resolve().parents[2] / "README.md"
 STEPS = README.read_text(encoding="utf-8").partition("## First steps")[2].partition("\n## ")[0]
 LIBRARIES = {

@@ -58,8 +58,9 @@ class OttlaProcess:
 
     @property
     def pid(self) -> int:
-        assert self.process is not None, "the broker is not running"
-        return self.process.pid
+        process = self.process  # which another thread may take away
+        assert process is not None, "the broker is not running"
+        return process.pid
 
     def __enter__(self) -> OttlaProcess:
         self.start()

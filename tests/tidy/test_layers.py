@@ -22,6 +22,6 @@ def test_a_users_process_gets_no_broker_code_with_the_package() -> None:
         "('broker', 'storage', 'protocol', 'runtime', 'replication', 'coordinator')])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
     )
     assert done.stdout.strip() == "[]"

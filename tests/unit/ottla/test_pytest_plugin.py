@@ -19,11 +19,11 @@ def test_clients_are_the_librarys_own(kafka_broker, kafka_topic):
     producer = kafka_broker.producer()
     assert isinstance(producer, Producer)
     producer.produce(kafka_topic, b"hello")
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
     consumer = kafka_broker.consumer()
     consumer.subscribe([kafka_topic])
-    assert consumer.poll(10).value() == b"hello"
+    assert consumer.poll(60).value() == b"hello"
     consumer.close()
 
 
@@ -31,11 +31,11 @@ def test_a_group_goes_on_where_its_last_consumer_ended(kafka_broker, kafka_topic
     producer = kafka_broker.producer()
     for value in (b"first", b"second"):
         producer.produce(kafka_topic, value)
-    producer.flush(10)
+    producer.flush(60)
     for value in (b"first", b"second"):
         consumer = kafka_broker.consumer({"group.id": "mine"})
         consumer.subscribe([kafka_topic])
-        assert consumer.poll(10).value() == value
+        assert consumer.poll(60).value() == value
         consumer.close()
 
 
@@ -57,7 +57,7 @@ async def use(kafka_broker, kafka_topic):
     await producer.close()
     consumer = kafka_broker.aio_consumer()
     await consumer.subscribe([kafka_topic])
-    received = await consumer.poll(10)
+    received = await consumer.poll(60)
     await consumer.close()
     return received.value()
 
@@ -74,7 +74,7 @@ def test_settings_reach_the_broker(kafka_broker):
     assert not [name for name in sys.modules if name.split(".")[0] in ("broker", "storage", "protocol")]
     producer = kafka_broker.producer()
     producer.produce("made-on-demand", b"x")
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     partitions = kafka_broker.admin().list_topics(timeout=60).topics["made-on-demand"].partitions
     assert len(partitions) == 2
 """
