@@ -13,7 +13,7 @@ import threading
 from types import TracebackType
 
 CHUNK_BYTES = 1 << 16
-ORDER_TIMEOUT_S = 30.0
+ORDER_TIMEOUT_S = 60.0
 PASS, CUT, FREEZE, FREEZE_ANSWERS, CLOSE = "pass", "cut", "freeze", "freeze answers", "close"
 
 
@@ -22,7 +22,7 @@ class TcpProxy:
 
     `cut` closes all connections and refuses new ones (they are accepted and closed at once); `freeze` keeps
     the connections and passes nothing on, as a network does that loses packets, `freeze_answers` nothing to
-    the client; `heal` ends all of it. `accepted` counts connections.
+    the client; `heal` ends all of it.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -37,7 +37,6 @@ class TcpProxy:
         self._servers: dict[socket.socket, None] = {}
         self._orders: queue.SimpleQueue[tuple[str, threading.Event]] = queue.SimpleQueue()
         self._mode = PASS
-        self.accepted = 0
         self._thread = threading.Thread(target=self._run, name="tcp-proxy", daemon=True)
         self._thread.start()
 
@@ -71,7 +70,8 @@ class TcpProxy:
         done = threading.Event()
         self._orders.put((mode, done))
         self._wake.send(b".")
-        done.wait(ORDER_TIMEOUT_S)
+        if not done.wait(ORDER_TIMEOUT_S):
+            raise TimeoutError(f"the proxy did not {mode} within {ORDER_TIMEOUT_S:g} s")
 
     def _run(self) -> None:
         while self._mode != CLOSE:
@@ -106,7 +106,6 @@ class TcpProxy:
 
     def _accept(self) -> None:
         client, _ = self._listener.accept()
-        self.accepted += 1
         if self._mode == CUT:
             client.close()
             return

@@ -195,6 +195,16 @@ class TxnProducer:
         wait_until(lambda: self.state() == state, f"state {state} of {self.id}")
 
 
+def await_markers(servers: str, topic: str, end: int, partition: int = 0) -> None:
+    """Wait until a partition ends there and no transaction is open on it: markers come after the answer."""
+    with WireClient(servers) as wire:
+
+        def ends() -> list[int]:
+            return [wire.list_offset(topic, -1, partition, isolation_level=level).offset for level in (0, 1)]
+
+        wait_until(lambda: ends() == [end, end], f"{topic}-{partition} to end at {end}")
+
+
 def committed_values(wire: WireClient, topic: str, isolation: int = 1, partition: int = 0) -> list[bytes]:
     """What a reader sees now, by the list of aborted transactions for isolation level 1."""
     values: list[bytes] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.tools import assert_same, kafka_tool, ottla_tool
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,8 @@ def at(either_broker, prepared) -> tuple[str, str]:
             "retention.ms=5000,cleanup.policy=[compact,delete]",
         )
         assert ottla_tool("configs", *option, *change).returncode == 0
+        described = ("configs", *option, "--describe", "--topic", "configs-a")
+        wait_until(lambda: "retention.ms=5000" in ottla_tool(*described).stdout, "a setting in force")
     return option
 
 

@@ -14,6 +14,7 @@ from protocol import messages as m
 from protocol.records.batch import Record
 from tests.support.kafka_process import KafkaProcess
 from tests.support.tools import assert_same
+from tests.support.transactions import await_markers
 from tests.support.wire_client import WireClient
 from tests.tools.test_dump_offsets import every_record, written
 
@@ -36,7 +37,8 @@ def broker(apache_kafka: KafkaProcess) -> KafkaProcess:
         producer.begin_transaction()
         producer.produce(TOPIC, b"%d" % number, key=b"k")
         producer.flush()
-        (producer.abort_transaction if number % 2 else producer.commit_transaction)(30)
+        (producer.abort_transaction if number % 2 else producer.commit_transaction)(60)
+    await_markers(apache_kafka.bootstrap_servers, TOPIC, 2 * TRANSACTIONS)
     return apache_kafka
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
-from tests.support.tools import assert_same, kafka_tool, ottla_tool
+from tests.support.tools import Done, assert_alike, assert_same, kafka_tool, ottla_tool
 from tests.support.wire_client import WireClient
 
 TOPIC, OTHER = "log-dirs", "log-dirs-other"
@@ -24,6 +24,10 @@ def at(either_broker: Broker) -> tuple[str, ...]:
             wire.create_topic(OTHER, 1)
             wire.produce_values(TOPIC, b"x" * 1000, partition=1)
     return "--describe", "--bootstrap-server", either_broker.bootstrap_servers
+
+
+def told(done: Done) -> object:
+    return done.returncode, as_values(done.stdout)
 
 
 def as_values(printed: str) -> tuple[list[str], Any]:
@@ -48,10 +52,8 @@ def as_values(printed: str) -> tuple[list[str], Any]:
     ids=" ".join,
 )
 def test_prints_what_kafkas_tool_prints(at: tuple[str, ...], arguments: tuple[str, ...]) -> None:
-    ours, theirs = ottla_tool("log-dirs", *at, *arguments), kafka_tool("log-dirs", *at, *arguments)
-    assert ours.returncode == theirs.returncode == 0, ours.stderr
-    assert as_values(ours.stdout) == as_values(theirs.stdout)
-    assert list(json.loads(ours.stdout.splitlines()[-1])) == ["brokers", "version"]
+    printed = assert_alike(told, "log-dirs", *at, *arguments)
+    assert list(json.loads(printed.splitlines()[-1])) == ["brokers", "version"]
 
 
 def test_sizes_are_those_of_the_files(at: tuple[str, ...]) -> None:
@@ -66,10 +68,8 @@ def test_sizes_are_those_of_the_files(at: tuple[str, ...]) -> None:
 
 
 def test_all_topics_without_a_list(at: tuple[str, ...]) -> None:
-    _, ours = as_values(ottla_tool("log-dirs", *at).stdout)
-    _, theirs = as_values(kafka_tool("log-dirs", *at).stdout)
-    assert ours == theirs
-    names = {row["partition"] for row in ours["brokers"][0]["logDirs"][0]["partitions"]}
+    _, found = as_values(assert_alike(told, "log-dirs", *at))
+    names = {row["partition"] for row in found["brokers"][0]["logDirs"][0]["partitions"]}
     assert {f"{TOPIC}-0", f"{TOPIC}-1", f"{OTHER}-0"} <= names
 
 

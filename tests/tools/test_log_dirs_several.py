@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.conformance.test_configs import BROKER, DELETE, SET, change
+from tests.support.broker_settings import await_setting
 from tests.support.kafka_process import KafkaProcess
 from tests.support.log_dirs import alter, await_move, break_dir, described, lies, settings
 from tests.support.ottla_process import OttlaProcess
-from tests.support.tools import kafka_tool, ottla_tool
+from tests.support.tools import assert_alike
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
@@ -38,20 +39,18 @@ def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def printed(broker: Broker) -> dict[str, dict[str, Any]]:
     """What both tools say, by the directory's name; they must say the same."""
     at = ("--describe", "--bootstrap-server", broker.bootstrap_servers, "--topic-list", TOPIC)
-    ours, theirs = ottla_tool("log-dirs", *at), kafka_tool("log-dirs", *at)
-    assert ours.returncode == theirs.returncode == 0, ours.stderr
-    documents = []
-    for done in (ours, theirs):
-        [of_broker] = json.loads(done.stdout.splitlines()[-1])["brokers"]
-        rows = {row["logDir"].rpartition("/")[2]: row for row in of_broker["logDirs"]}
-        documents.append(rows)
-    assert documents[0] == documents[1]
-    return documents[0]
+    return rows_of(assert_alike(lambda done: (done.returncode, rows_of(done.stdout)), "log-dirs", *at))
+
+
+def rows_of(printed: str) -> dict[str, dict[str, Any]]:
+    [of_broker] = json.loads(printed.splitlines()[-1])["brokers"]
+    return {row["logDir"].rpartition("/")[2]: row for row in of_broker["logDirs"]}
 
 
 def test_a_copy_is_told_as_future_with_its_lag(broker: Broker) -> None:
     with WireClient(broker.bootstrap_servers) as wire:
         assert change(wire, BROKER, "1", (RATE, SET, "1")) == 0
+        await_setting(wire, RATE, "1")
         wire.produce_values(TOPIC, b"first")
         assert alter(wire, broker.directory / "b", TOPIC, 0) == [0]
         wait_until(lambda: len(lies(wire, TOPIC)[0]) == 2, "the copy")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.tools import assert_same, kafka_tool, ottla_tool
+from tests.support.waiting import wait_until
+from tests.support.wire_client import WireClient
 
 
 @pytest.fixture(scope="module")
@@ -59,20 +61,34 @@ def test_prints_what_kafkas_tool_prints(at, arguments) -> None:
 
 
 def test_a_topic_lives_through_all_actions_as_with_kafkas_tool(at) -> None:
-    steps = (
-        ("--create", "--topic", "{0}", "--partitions", "2", "--config", "segment.bytes=2000000"),
-        ("--alter", "--topic", "{0}", "--partitions", "4"),
-        ("--list", "--topic", "{0}"),
-        ("--delete", "--topic", "{0}"),
-        ("--list", "--topic", "{0}"),
+    steps = (  # and how many partitions there are then
+        (("--create", "--topic", "{0}", "--partitions", "2", "--config", "segment.bytes=2000000"), 2),
+        (("--alter", "--topic", "{0}", "--partitions", "4"), 4),
+        (("--list", "--topic", "{0}"), 4),
+        (("--delete", "--topic", "{0}"), 0),
+        (("--list", "--topic", "{0}"), 0),
     )
     printed = {}
     for tool, name in ((ottla_tool, "tools-life-a"), (kafka_tool, "tools-life-b")):
-        done = [tool("topics", *at, *(part.format(name) for part in step)) for step in steps]
-        printed[tool] = [(each.stdout.replace(name, "NAME"), each.returncode) for each in done]
+        printed[tool] = []
+        for step, count in steps:
+            done = tool("topics", *at, *(part.format(name) for part in step))
+            printed[tool].append((done.stdout.replace(name, "NAME"), done.returncode))
+            await_partitions(at[1], name, count)
     assert printed[ottla_tool] == printed[kafka_tool]
     assert printed[ottla_tool][2] == ("NAME\n", 0)
     assert printed[ottla_tool][4] == ("\n", 0)
+
+
+def await_partitions(address: str, topic: str, count: int) -> None:
+    """Until the broker tells of so many: Apache Kafka's hears of a change a moment after it was answered."""
+    with WireClient(address) as wire:
+
+        def told() -> int:
+            [found] = wire.metadata(topic, allow_auto_topic_creation=False).topics
+            return len(found.partitions)
+
+        wait_until(lambda: told() == count, f"{topic} to have {count} partitions")
 
 
 @pytest.mark.parametrize(
