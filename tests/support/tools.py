@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.support.forked_tools import CHECKOUT, free_tool_forker
 from tests.support.kafka_process import run_tool
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 120.0
 LOOKS = 10
 LOOKING = {"--describe", "--list", "--dry-run", "get-offsets"}  # calls with one of these change nothing
@@ -38,7 +38,15 @@ KAFKA_CLASSES = {
 
 
 def ottla_tool(name: str, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs `ottla NAME ...` as a user would."""
+    """Runs `ottla NAME ...` to its end, in a fork of a process that has imported it."""
+    with free_tool_forker(name) as forker:
+        if forker is not None:
+            return forker.run((name, *arguments), stdin, TIMEOUT_S)
+    return tool_process(name, *arguments, stdin=stdin)
+
+
+def tool_process(name: str, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """The same as a user does it: starts Python, which imports the tool."""
     return subprocess.run(
         [sys.executable, "-m", "ottla", name, *arguments],
         input=stdin,
