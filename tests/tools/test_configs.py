@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.tools import assert_same, kafka_tool, ottla_tool
 from tests.support.waiting import wait_until
+from tests.support.wire_client import WireClient
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,8 @@ def at(either_broker, prepared) -> tuple[str, str]:
     option = ("--bootstrap-server", either_broker.bootstrap_servers)
     if option[1] not in prepared:
         prepared[option[1]] = True
-        assert ottla_tool("topics", *option, "--create", "--topic", "configs-a").returncode == 0
+        with WireClient(option[1]) as wire:
+            wire.create_topic("configs-a")
         change = (
             "--alter",
             "--topic",

@@ -29,8 +29,13 @@ def option(either_broker) -> tuple[str, str]:
 @pytest.fixture
 def topic(option) -> str:
     """A new topic with one partition."""
+    return new_topic(option, 1)
+
+
+def new_topic(option: tuple[str, str], partitions: int) -> str:
     name = f"console-{next(_names)}"
-    assert ottla_tool("topics", *option, "--create", "--topic", name, "--partitions", "1").returncode == 0
+    with WireClient(option[1]) as wire:
+        wire.create_topic(name, partitions)
     return name
 
 
@@ -123,8 +128,7 @@ def test_both_consumers_print_the_same(option, topic, arguments) -> None:
 
 
 def test_both_producers_send_the_same_key_to_the_same_partition(option) -> None:
-    topic = f"console-{next(_names)}"
-    assert ottla_tool("topics", *option, "--create", "--topic", topic, "--partitions", "5").returncode == 0
+    topic = new_topic(option, 5)
     lines = "".join(f"key-{number}-{'x' * (number % 9)}\t{number}\n" for number in range(200))
     for tool in (ottla_tool, kafka_tool):
         done = tool(
@@ -209,9 +213,8 @@ def test_groups_that_make_no_sense_are_refused_as_kafkas_tool_does(arguments) ->
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "group.protocol=consumer"])
 def test_our_console_consumer_shares_a_group_with_another_client(option, strategy) -> None:
-    topic, group = f"console-{next(_names)}", f"shared-{strategy}"
+    topic, group = new_topic(option, 4), f"shared-{strategy}"
     newer = strategy == "group.protocol=consumer"
-    assert ottla_tool("topics", *option, "--create", "--topic", topic, "--partitions", "4").returncode == 0
     other = Consumer(
         {
             "bootstrap.servers": option[1],

@@ -32,9 +32,9 @@ def at(either_broker, prepared) -> tuple[str, str]:
     if option[1] in prepared:
         return option
     prepared[option[1]] = True
-    for topic, partitions in (("cg-a", 3), ("cg-b", 1), ("cg-empty", 2)):
-        done = ottla_tool("topics", *option, "--create", "--topic", topic, "--partitions", str(partitions))
-        assert done.returncode == 0, done.stdout
+    with WireClient(option[1]) as wire:
+        for topic, partitions in (("cg-a", 3), ("cg-b", 1), ("cg-empty", 2)):
+            wire.create_topic(topic, partitions)
     lines = "".join(f"key{number}\tvalue{number}\n" for number in range(40))
     for topic in ("cg-a", "cg-b"):
         sent = ottla_tool(
@@ -328,8 +328,8 @@ def test_regular_expressions_are_judged_as_kafkas_tool_judges_them(pattern) -> N
 
 def test_lag_counts_what_kafkas_tool_counts_over_transaction_markers(apache_kafka) -> None:
     option = ("--bootstrap-server", apache_kafka.bootstrap_servers)
-    done = ottla_tool("topics", *option, "--create", "--topic", "cg-txn", "--partitions", "1")
-    assert done.returncode == 0, done.stdout
+    with WireClient(option[1]) as wire:
+        wire.create_topic("cg-txn")
     producer = Producer({"bootstrap.servers": option[1], "transactional.id": "cg-txn"})
     producer.init_transactions()
     for commits in (True, False, True):

@@ -13,6 +13,7 @@ from protocol.records.control import build_end_marker
 from protocol.records.legacy import build_message_set
 from tests.support.ottla_process import OttlaProcess
 from tests.support.tools import assert_same, kafka_tool, ottla_tool
+from tests.support.wire_client import WireClient
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +28,8 @@ def partition(either_broker, written, tmp_path) -> Path:
     option = ("--bootstrap-server", either_broker.bootstrap_servers)
     if option[1] not in written:
         written[option[1]] = True
-        assert (
-            ottla_tool("topics", *option, "--create", "--topic", "dumped", "--partitions", "1").returncode
-            == 0
-        )
+        with WireClient(option[1]) as wire:
+            wire.create_topic("dumped")
         properties = ("--reader-property", "parse.key=true", "--reader-property", "parse.headers=true")
         marker = ("--reader-property", "null.marker=NULL")
         lines = "".join(f"h:{number}\tk{number}\tsome text {number}\n" for number in range(400))
@@ -70,8 +69,8 @@ def closed(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("closed")
     with OttlaProcess(directory=directory) as broker:
         option = ("--bootstrap-server", broker.bootstrap_servers)
-        done = ottla_tool("topics", *option, "--create", "--topic", "closed", "--partitions", "1")
-        assert done.returncode == 0
+        with WireClient(option[1]) as wire:
+            wire.create_topic("closed")
         lines = "".join(f"line {number} {'x' * 200}\n" for number in range(500))
         for tool in (ottla_tool, kafka_tool):
             assert tool("console-producer", *option, "--topic", "closed", stdin=lines).returncode == 0

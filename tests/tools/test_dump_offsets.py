@@ -18,8 +18,9 @@ from protocol.records.builder import build_batch
 from protocol.records.control import build_end_marker
 from protocol.schema.cache import definition
 from protocol.schema.model import Field, Struct
-from tests.support.tools import assert_same, ottla_tool
+from tests.support.tools import assert_same
 from tests.support.waiting import wait_until
+from tests.support.wire_client import WireClient
 
 DECODER = "--offsets-decoder"
 UUID = bytes(range(1, 17))
@@ -181,9 +182,8 @@ def fill(address: str, group: str, settings: dict[str, str]) -> None:
 @pytest.mark.parametrize("group", GROUPS)
 def test_logs_of_groups_are_printed_as_kafkas_tool_prints_them(either_broker, tmp_path, group) -> None:
     address = either_broker.bootstrap_servers
-    option = ("--bootstrap-server", address)
-    made = ottla_tool("topics", *option, "--create", "--topic", f"{group}-topic", "--partitions", "2")
-    assert made.returncode == 0, made.stdout
+    with WireClient(address) as wire:
+        wire.create_topic(f"{group}-topic", 2)
     fill(address, group, GROUPS[group])
     folder = either_broker.log_dir / f"__consumer_offsets-{partition_for(group, 50)}"
     for log in sorted(folder.glob("*.log")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.tools import assert_same, ottla_tool
+from tests.support.wire_client import WireClient
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +20,9 @@ def at(either_broker, prepared) -> tuple[str, str]:
     option = ("--bootstrap-server", either_broker.bootstrap_servers)
     if option[1] not in prepared:
         prepared[option[1]] = True
-        for name in ("offsets-a", "offsets-a.b"):
-            done = ottla_tool("topics", *option, "--create", "--topic", name, "--partitions", "4")
-            assert done.returncode == 0
+        with WireClient(option[1]) as wire:
+            for name in ("offsets-a", "offsets-a.b"):
+                wire.create_topic(name, 4)
         lines = "".join(f"key{number}\tvalue{number}\n" for number in range(50))
         sent = ottla_tool(
             "console-producer",
