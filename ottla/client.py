@@ -91,7 +91,8 @@ class KafkaClient:
         """One request to the cluster's controller, which is found; `codes` are the error codes of an answer.
 
         The first broker is asked; where that is not the controller, the one that it names. Where there is
-        none, or it moves, it is looked for until the time is over; the last answer is returned then.
+        none, or it moves, or has just ended, it is looked for until the time is over; the last answer is
+        returned then.
         """
         deadline = time.monotonic() + self.timeout_s
         node = NO_NODE
@@ -101,8 +102,19 @@ class KafkaClient:
                 return answer
             if node != NO_NODE:
                 time.sleep(RETRY_PAUSE_S)
-            self.metadata([])
-            node = self.controller if self.controller in self.nodes else NO_NODE
+            node = self._find_controller()
+
+    def _find_controller(self) -> int:
+        """The broker that the first one names; that one itself where the other is none, or is not reached."""
+        self.metadata([])
+        if self.controller not in self.nodes:
+            return NO_NODE
+        try:
+            self.connection(self.controller)
+        except ClientError:
+            time.sleep(RETRY_PAUSE_S)
+            return NO_NODE
+        return self.controller
 
     def metadata(
         self, topics: Sequence[str] | None, create_missing: bool = False

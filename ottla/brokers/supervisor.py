@@ -25,8 +25,10 @@ from runtime.system import Env, run
 if TYPE_CHECKING:
     from broker.config.load import LoadedConfig
 
-WIND_DOWN_S: Final = 1.0
-"""A broker that is held up longer is stopped without having wound down."""
+WIND_DOWN_S: Final = 10.0
+"""A broker that is held up longer is stopped without having wound down. A busy machine holds it up for some
+seconds; one that hangs costs this time once, unless a second signal comes.
+"""
 
 log = logging.getLogger("ottla.brokers")
 

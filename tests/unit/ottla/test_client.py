@@ -90,9 +90,11 @@ def test_topics_are_created_as_asked_and_refusals_carry_the_brokers_words() -> N
 
 
 def test_the_controller_is_found_where_another_broker_was_asked() -> None:
-    """Also when it is not there yet: the first broker tells of none, then of one that is none any more."""
+    """Also when it is not there yet: the first broker tells of none, then of one that is none any more, then
+    of one that has ended.
+    """
     result = m.CreateTopicsResponse.CreatableTopicResult
-    controllers = [-1, 5, 6]
+    controllers = [-1, 5, 7, 6]
 
     def script(request: m.Message) -> m.Message:
         if isinstance(request, m.MetadataRequest):
@@ -100,6 +102,7 @@ def test_the_controller_is_found_where_another_broker_was_asked() -> None:
                 m.MetadataResponse.MetadataResponseBroker(node_id=node, host="127.0.0.1", port=broker.port)
                 for node, broker in ((5, other), (6, controller))
             ]
+            nodes.append(m.MetadataResponse.MetadataResponseBroker(node_id=7, host="127.0.0.1", port=1))
             return m.MetadataResponse(brokers=nodes, controller_id=controllers.pop(0))
         return m.CreateTopicsResponse(topics=[result(name="t", error_code=ErrorCode.NOT_CONTROLLER)])
 
