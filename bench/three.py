@@ -6,9 +6,9 @@ clusters of a run share the ZooKeeper, each with a chroot of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from bench import machine
 from tests.support.cluster_process import SETTINGS, ClusterProcess
@@ -38,17 +38,6 @@ class Three(ClusterProcess):
                 self.brokers[number] = KafkaProcess(  # type: ignore[assignment]
                     KAFKA_VERSION, settings, jvm_flags=KAFKA_JVM
                 )
-
-    def start(self) -> None:
-        self.all(lambda broker: broker.start())
-        wait_until(self._all_know_all, "every broker to know the others", 60)
-
-    def create_topic(self, name: str, assignments: Sequence[Sequence[int]]) -> None:
-        """A topic with these replicas, the leader first, all in sync; returns when it is."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
-        topic = NewTopic(name, len(assignments), replica_assignment=[list(each) for each in assignments])
-        admin.create_topics([topic], request_timeout=60)[name].result()
-        self.await_full_isr(name, 120)
 
     def delete_topic(self, name: str) -> None:
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})

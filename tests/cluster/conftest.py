@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.cluster_process import PATIENT_MS
 from tests.support.zookeeper_process import ZookeeperProcess
 
 
 @pytest.fixture(scope="session")
 def zookeeper() -> Iterator[ZookeeperProcess]:
-    with ZookeeperProcess() as server:
+    with ZookeeperProcess(max_session_ms=PATIENT_MS) as server:
         yield server

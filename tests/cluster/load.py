@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from tests.support.waiting import wait_until
 
 RATE_PAUSE_S = 0.002
+PATIENCE_S = 120  # a broker is out for some seconds, and longer on a busy machine
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class Load:
                 "bootstrap.servers": self.bootstrap_servers,
                 "acks": "all",
                 "enable.idempotence": True,
-                "message.timeout.ms": 60_000,
+                "message.timeout.ms": PATIENCE_S * 1000,
                 "socket.timeout.ms": 5_000,
                 "retry.backoff.ms": 50,
                 "reconnect.backoff.max.ms": 500,
@@ -79,7 +80,7 @@ class Load:
             )
             self.sent += 1
             producer.poll(0)
-        producer.flush(60)
+        producer.flush(PATIENCE_S)
 
     def _told(self, value: int, error: KafkaError | None, message: Message) -> None:
         now = time.monotonic()

@@ -26,7 +26,6 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    NewTopic,
     ResourceType,
 )
 
@@ -91,16 +90,9 @@ class MovedTransactions:
         self._consumer.close()
 
     def _create(self) -> None:
-        compacted = {"cleanup.policy": "compact"}
-        topics = [
-            NewTopic(STATE, 1, replica_assignment=[[KAFKA, 1, 2]], config=compacted),
-            NewTopic(OFFSETS, 1, replica_assignment=[[2, KAFKA, 1]], config=compacted),
-            NewTopic(TOPIC, 3, replica_assignment=REPLICAS[TOPIC]),
-        ]
-        for created in self._admin.create_topics(topics).values():
-            created.result(TIMEOUT_S)
-        for topic in topics:
-            self._cluster.await_full_isr(topic.topic, TIMEOUT_S)
+        self._cluster.create_topic(STATE, [[KAFKA, 1, 2]], cleanup_policy="compact")
+        self._cluster.create_topic(OFFSETS, [[2, KAFKA, 1]], cleanup_policy="compact")
+        self._cluster.create_topic(TOPIC, REPLICAS[TOPIC])
         self._create_held()
 
     def _create_held(self) -> None:
@@ -251,6 +243,7 @@ class MovedTransactions:
 
     def check_contents(self) -> None:
         """Readers of committed records see those of what was committed, others everything, in order."""
+        self._cluster.await_full_isr(TOPIC)  # who came back is told who leads
         for cell in [
             (topic, index) for topic, replicas in REPLICAS.items() for index in range(len(replicas))
         ]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -38,11 +37,7 @@ def cluster(zookeeper: ZookeeperProcess) -> Iterator[ClusterProcess]:
 def topic(cluster: ClusterProcess, request: pytest.FixtureRequest) -> str:
     """A topic of the test's own; each broker leads one partition."""
     name = request.node.name.removeprefix("test_")
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    assignment = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
-    [created] = admin.create_topics([NewTopic(name, PARTITIONS, replica_assignment=assignment)]).values()
-    created.result()
-    cluster.await_full_isr(name)
+    cluster.create_topic(name, [[1, 2, 3], [2, 3, 1], [3, 1, 2]])
     return name
 
 
@@ -56,9 +51,11 @@ def settle(cluster: ClusterProcess, load: Load) -> None:
 
 def led_beside_the_controller(cluster: ClusterProcess, topic: str) -> int:
     """A partition whose leader is not the controller."""
-    controller = cluster.metadata().controller_id
+    controller = cluster.controller()
     return next(
-        each.partition_index for each in cluster.partitions(topic) if each.leader_id not in (-1, controller)
+        each.partition_index
+        for each in cluster.partitions(topic)
+        if cluster.brokers.get(each.leader_id, controller) is not controller
     )
 
 
@@ -68,7 +65,7 @@ def test_a_leader_is_killed(cluster: ClusterProcess, topic: str) -> None:
         await_more(load)
         index = led_beside_the_controller(cluster, topic)
         before = cluster.partitions(topic)[index]
-        leader = cluster.leader(topic, index)
+        leader = cluster.brokers[before.leader_id]
         leader.kill()
         wait_until(lambda: cluster.leader_id(topic, index) not in (-1, before.leader_id), "another leader")
         after = cluster.partitions(topic)[index]

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.ottla_process import CHECKOUT
 from tests.support.ports import free_port
-from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 pytestmark = pytest.mark.xdist_group("cluster")
@@ -25,14 +24,12 @@ def test_three_brokers_that_know_each_other_and_end_together() -> None:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(5)]
         assert lines[4].startswith(f"Try it: ottla topics --bootstrap-server 127.0.0.1:{ports[0]},")
-        with WireClient(f"127.0.0.1:{ports[2]}") as client:
-            wait_until(
-                lambda: sorted(broker.port for broker in client.metadata().brokers) == sorted(ports),
-                "the last broker to know all",
-            )
+        for port in ports:
+            with WireClient(f"127.0.0.1:{port}") as client:
+                assert sorted(broker.port for broker in client.metadata().brokers) == sorted(ports)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert process.returncode == 0
     for port in ports:
         with pytest.raises(OSError, match="refused"):

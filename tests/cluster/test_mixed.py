@@ -18,7 +18,6 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    NewTopic,
     ResourceType,
 )
 
@@ -57,7 +56,7 @@ def test_transactions_whose_coordinator_changes_sides(cluster: MixedCluster, tmp
     servers = cluster.bootstrap_servers
     with MovedTransactions(cluster) as moved:
         for topic in (SOURCE, TARGET):
-            create(cluster, NewTopic(topic, PARTITIONS, 3))
+            cluster.create_topic(topic, PARTITIONS)
         kafkas_id = check_verification(cluster, "of-kafka")
         with Copying("confluent", servers, "copier", tmp_path / "copiers.log") as copying:
 
@@ -97,7 +96,7 @@ def check_producer_ids(cluster: MixedCluster, *given: int) -> None:
 
 
 def test_offices_crashes_and_replacements_either_way(cluster: MixedCluster) -> None:
-    create(cluster, NewTopic(TOPIC, PARTITIONS, 3))
+    cluster.create_topic(TOPIC, PARTITIONS)
     servers = cluster.bootstrap_servers
     with Load(servers, TOPIC) as load, GroupReader(servers, TOPIC, GROUP) as reader:
         reader.await_commit()
@@ -124,18 +123,10 @@ def test_offices_crashes_and_replacements_either_way(cluster: MixedCluster) -> N
     settle(cluster, load, reader)
 
 
-def create(cluster: MixedCluster, topic: NewTopic) -> AdminClient:
-    """With a client that meets the controller of now."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    [created] = admin.create_topics([topic]).values()
-    created.result()
-    cluster.await_full_isr(topic.topic, 60)
-    return admin
-
-
 def administer(cluster: MixedCluster, name: str) -> None:
     """A topic is created, changed, moved and deleted, and all brokers follow."""
-    admin = create(cluster, NewTopic(name, 2, replica_assignment=[[1, KAFKA], [KAFKA, 2]]))
+    cluster.create_topic(name, [[1, KAFKA], [KAFKA, 2]])
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     entry = ConfigEntry("retention.ms", "12345", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
     [changed] = admin.incremental_alter_configs([resource]).values()
@@ -149,8 +140,9 @@ def administer(cluster: MixedCluster, name: str) -> None:
     cluster.move(name, 1, [1, 2])
     with WireClient(cluster.leader(name, 0).bootstrap_servers) as client:
         assert len(client.stored_batches(name)) == 1
-    [deleted] = admin.delete_topics([name]).values()
-    deleted.result()
+    deletion = m.DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000)
+    [deleted] = cluster.ask_controller(deletion, 5).responses
+    assert deleted.error_code == ErrorCode.NONE, deleted
     wait_until(
         lambda: (
             not any(

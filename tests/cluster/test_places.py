@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from protocol.errors import ErrorCode
 from replication.cluster.preferred_replica import RACK_AWARE
@@ -39,11 +38,7 @@ def cluster(zookeeper: ZookeeperProcess) -> Iterator[ClusterProcess]:
 
 def create(cluster: ClusterProcess, name: str, partitions: int = 1) -> None:
     """All partitions are led by LEADER."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    wanted = NewTopic(name, partitions, replica_assignment=[[LEADER, FOLLOWER]] * partitions)
-    [created] = admin.create_topics([wanted]).values()
-    created.result()
-    cluster.await_full_isr(name)
+    cluster.create_topic(name, [[LEADER, FOLLOWER]] * partitions)
 
 
 def fetch(cluster: ClusterProcess, broker: int, name: str, offset: int, rack: str):

@@ -11,13 +11,12 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    NewTopic,
     ResourceType,
 )
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
-from tests.support.cluster_process import ClusterProcess
+from tests.support.cluster_process import PATIENT, ClusterProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.tools import ottla_tool
 from tests.support.waiting import wait_until
@@ -32,7 +31,7 @@ OTHERS = (4, 5, 6, 7, 43, 45, 46, 56, 67)
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper: ZookeeperProcess):
-    with ClusterProcess(zookeeper.address) as cluster:
+    with ClusterProcess(zookeeper.address, PATIENT) as cluster:
         yield cluster
 
 
@@ -41,18 +40,13 @@ def admin(cluster: ClusterProcess) -> AdminClient:
     return AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
 
 
-def create(cluster: ClusterProcess, admin: AdminClient, name: str, partitions: int = 1, **fields) -> None:
-    [created] = admin.create_topics([NewTopic(name, partitions, **fields)]).values()
-    created.result()
-    cluster.await_full_isr(name)
-
-
 def asked(cluster: ClusterProcess, request, version: int, controller: bool = True):
     """The answer of the controller, or of another broker."""
+    if controller:
+        return cluster.ask_controller(request, version)
     chosen = cluster.controller()
-    if not controller:
-        chosen = next(broker for broker in cluster.brokers.values() if broker is not chosen)
-    with WireClient(chosen.bootstrap_servers) as client:
+    other = next(broker for broker in cluster.brokers.values() if broker is not chosen)
+    with WireClient(other.bootstrap_servers) as client:
         return client.send(request, version)
 
 
@@ -100,10 +94,8 @@ def test_requests_of_old_controllers_and_for_old_registrations_are_refused(clust
         assert stale.error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_a_partition_is_moved_and_the_move_listed_and_its_leader_elected(
-    cluster: ClusterProcess, admin: AdminClient
-) -> None:
-    create(cluster, admin, "moved", replica_assignment=[[1, 2]])
+def test_a_partition_is_moved_and_the_move_listed_and_its_leader_elected(cluster: ClusterProcess) -> None:
+    cluster.create_topic("moved", [[1, 2]])
     request = m.AlterPartitionReassignmentsRequest
     partition = request.ReassignablePartition(partition_index=0, replicas=[3, 1])
     topic = request.ReassignableTopic(name="moved", partitions=[partition])
@@ -126,8 +118,8 @@ def test_a_partition_is_moved_and_the_move_listed_and_its_leader_elected(
     assert unknown.error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_what_cannot_be_moved_or_cancelled_is_refused(cluster: ClusterProcess, admin: AdminClient) -> None:
-    create(cluster, admin, "stays", replica_assignment=[[1, 2]])
+def test_what_cannot_be_moved_or_cancelled_is_refused(cluster: ClusterProcess) -> None:
+    cluster.create_topic("stays", [[1, 2]])
     request = m.AlterPartitionReassignmentsRequest
 
     def error(name: str, replicas: list[int] | None) -> int:
@@ -145,7 +137,7 @@ def test_what_cannot_be_moved_or_cancelled_is_refused(cluster: ClusterProcess, a
 def test_a_configuration_that_is_changed_on_one_broker_holds_on_all(
     cluster: ClusterProcess, admin: AdminClient
 ) -> None:
-    create(cluster, admin, "kept")
+    cluster.create_topic("kept", 1)
     entry = ConfigEntry("retention.ms", "12345", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, "kept", incremental_configs=[entry])
     [changed] = admin.incremental_alter_configs([resource]).values()
@@ -207,8 +199,8 @@ def test_a_topic_is_created_on_first_use_by_any_broker_and_deleted_everywhere(
     wait_until(gone, "the logs of deleted topics to be set aside")
 
 
-def test_tools_tell_of_all_brokers(cluster: ClusterProcess, admin: AdminClient) -> None:
-    create(cluster, admin, "everywhere", 2)
+def test_tools_tell_of_all_brokers(cluster: ClusterProcess) -> None:
+    cluster.create_topic("everywhere", 2)
     servers = cluster.bootstrap_servers
     assert re.fullmatch(r"Cluster ID: [\w-]{22}\n", printed("cluster", "cluster-id", servers))
     _, *rows = printed("cluster", "list-endpoints", servers).splitlines()
@@ -246,7 +238,7 @@ def test_producer_ids_come_from_the_controller_and_never_twice(cluster: ClusterP
 
 def test_brokers_without_an_id_get_one_each_and_keep_it(zookeeper: ZookeeperProcess) -> None:
     """From 1001 on: below lie those that people give (reserved.broker.max.id)."""
-    with ClusterProcess(zookeeper.address, {"broker.id": "-1"}, count=2) as cluster:
+    with ClusterProcess(zookeeper.address, {"broker.id": "-1", **PATIENT}, count=2) as cluster:
         first = sorted(broker.node_id for broker in cluster.metadata().brokers)
         assert first == [1001, 1002]
         cluster.all(OttlaProcess.stop)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -13,7 +12,7 @@ from protocol.records.batch import Record
 from protocol.records.builder import build_batch
 from tests.cluster.load import Load, await_more, check
 from tests.cluster.replicas import await_identical
-from tests.support.cluster_process import ClusterProcess
+from tests.support.cluster_process import PATIENT, ClusterProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import wait_until
@@ -22,16 +21,8 @@ from tests.support.zookeeper_process import ZookeeperProcess
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
-PATIENT = {"zookeeper.session.timeout.ms": "10000", "replica.lag.time.max.ms": "1000"}
-"""Sessions outlive every pause here; the greatest that a tickTime of 500 ms allows."""
-
-
-def create(cluster: ClusterProcess, name: str, *replicas: list[int]) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    topic = NewTopic(name, len(replicas), replica_assignment=list(replicas))
-    [created] = admin.create_topics([topic]).values()
-    created.result()
-    cluster.await_full_isr(name)
+OUTLASTING = {**PATIENT, "replica.lag.time.max.ms": "1000"}
+"""Sessions outlive every pause here."""
 
 
 def epochs(cluster: ClusterProcess, *topics: str) -> list[tuple[int, int]]:
@@ -43,11 +34,11 @@ def test_pauses_within_a_session_elect_nobody(zookeeper: ZookeeperProcess) -> No
     """A paused follower leaves the ISR of a topic with load and not that of an idle one, and comes back, all
     under the same leader epoch. A paused ZooKeeper is not noticed.
     """
-    with ClusterProcess(zookeeper.address, PATIENT) as cluster:
+    with ClusterProcess(zookeeper.address, OUTLASTING) as cluster:
         controller = cluster.metadata().controller_id
         leader, follower = (number for number in cluster.brokers if number != controller)
         for name in ("loaded", "idle"):
-            create(cluster, name, [leader, controller, follower])
+            cluster.create_topic(name, [[leader, controller, follower]])
         with WireClient(cluster.brokers[leader].bootstrap_servers) as wire:
             wire.produce_values("idle", b"one")
         before = epochs(cluster, "loaded", "idle")
@@ -84,10 +75,10 @@ def test_the_controller_loses_the_way_to_zookeeper(zookeeper: ZookeeperProcess) 
             proxy = proxies[number] = stack.enter_context(TcpProxy(zookeeper.host, zookeeper.port))
             broker.overrides["zookeeper.connect"] = f"{proxy.address}/{chroot}"
         stack.enter_context(cluster)
-        create(cluster, "t", [1, 2, 3], [2, 3, 1], [3, 1, 2])
+        cluster.create_topic("t", [[1, 2, 3], [2, 3, 1], [3, 1, 2]])
         with Load(cluster.bootstrap_servers, "t") as load:
             await_more(load)
-            old = cluster.metadata().controller_id
+            old = int(cluster.controller().overrides["broker.id"])
             led = next(each.partition_index for each in cluster.partitions("t") if each.leader_id == old)
             proxies[old].freeze()
             with cluster.unasked(cluster.brokers[old]):

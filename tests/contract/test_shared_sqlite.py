@@ -196,9 +196,7 @@ def test_a_process_that_missed_too_many_changes_looks_at_everything_it_watches(p
         connection.close()
         await states.equals([SessionEvent.EXPIRED])
         async with asyncio.timeout(LIMIT_S):
-            other = SharedSqliteStore(
-                asyncio.get_running_loop(), OsFileSystem(), str(path), "other", TIMEOUT_MS
-            )
+            other = SharedSqliteStore(asyncio.get_running_loop(), OsFileSystem(), str(path), "other", LONG_MS)
             await other.open()
             for number in range(10):
                 await other.create(f"/{number}", b"")

@@ -23,7 +23,7 @@ from tests.support.zookeeper_process import TICK_MS, ZookeeperProcess
 
 pytestmark = [pytest.mark.zookeeper, pytest.mark.xdist_group("zookeeper")]
 
-CONNECT_MS = 20_000
+CONNECT_MS = 60_000
 REFUSED_MS = 1_000
 PASSWORD = "of the key"
 

@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 
 SOURCE, TARGET = "source", "target"
 LIMIT_S = 240.0
-READ_S = 60.0
+READ_S = 120.0
 
 
 class Copying:
@@ -98,7 +98,7 @@ def fill(servers: str, count: int) -> None:
         producer.produce(SOURCE, b"%d" % number, b"key-%d" % (number % 10), number % PARTITIONS)
         if number % 1000 == 0:
             producer.poll(0)
-    assert producer.flush(60) == 0
+    assert producer.flush(READ_S) == 0
 
 
 def committed_end(servers: str) -> int:

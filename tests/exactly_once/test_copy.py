@@ -6,11 +6,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.exactly_once.copying import PARTITIONS, SOURCE, TARGET, Copying, await_whole, fill
 from tests.support.cluster_process import ClusterProcess
 from tests.support.ottla_process import OttlaProcess
+from tests.support.wire_client import WireClient
 from tests.support.zookeeper_process import ZookeeperProcess
 
 RECORDS = 33_334
@@ -18,19 +18,17 @@ CLUSTER_RECORDS = 100_000
 SETTINGS = {"transaction.state.log.num.partitions": "4", "offsets.topic.num.partitions": "4"}
 
 
-def create(servers: str, replicas: int) -> None:
-    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-    for made in admin.create_topics(
-        [NewTopic(name, PARTITIONS, replicas) for name in (SOURCE, TARGET)]
-    ).values():
-        made.result()
+def create(broker: OttlaProcess) -> None:
+    with WireClient(broker.bootstrap_servers) as wire:
+        for name in (SOURCE, TARGET):
+            wire.create_topic(name, PARTITIONS)
 
 
 @pytest.mark.parametrize("client", ["confluent", "aiokafka", "kafka-python"])
 def test_one_broker_and_copiers_that_are_killed_and_come_back(tmp_path: Path, client: str) -> None:
     with OttlaProcess(SETTINGS) as broker:
         servers = broker.bootstrap_servers
-        create(servers, 1)
+        create(broker)
         fill(servers, RECORDS)
         with Copying(client, servers, "copier", tmp_path / "copiers.log") as copying:
             copying.await_copied(servers, RECORDS // 6, "a part of the copy")
@@ -49,7 +47,8 @@ def test_one_broker_and_copiers_that_are_killed_and_come_back(tmp_path: Path, cl
 def test_three_brokers_of_which_each_is_killed(tmp_path: Path, zookeeper: ZookeeperProcess) -> None:
     with ClusterProcess(zookeeper.address) as cluster:
         servers = cluster.bootstrap_servers
-        create(servers, 3)
+        for name in (SOURCE, TARGET):
+            cluster.create_topic(name, PARTITIONS)
         fill(servers, CLUSTER_RECORDS)
         with Copying("confluent", servers, "copier", tmp_path / "copiers.log") as copying:
             for number, broker in enumerate(cluster.brokers.values(), 1):

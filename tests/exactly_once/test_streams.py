@@ -62,8 +62,8 @@ def counted(servers: str) -> list[tuple[str, int]]:
     )
     reader.assign([TopicPartition("counts", index, 0) for index in range(PARTITIONS)])
     found: list[tuple[str, int]] = []
-    ended = 0
-    while ended < PARTITIONS:
+    ended: set[int] = set()  # the end of a partition is told again when more has come
+    while len(ended) < PARTITIONS:
         for message in reader.consume(1000, 1.0):
             if message.error() is None:
                 key, value = message.key(), message.value()
@@ -71,7 +71,7 @@ def counted(servers: str) -> list[tuple[str, int]]:
                 assert isinstance(value, bytes)
                 found.append((key.decode(), int(value)))
             elif message.error().name() == "_PARTITION_EOF":
-                ended += 1
+                ended.add(message.partition())
     reader.close()
     return found
 

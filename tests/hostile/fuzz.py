@@ -23,26 +23,45 @@ from tests.hostile.attacks import connect
 from tests.hostile.mutations import TOPICS, Mutator
 from tests.hostile.victim import NORMAL_CLIENT_S, STRANGER_BYTES, Victim
 from tests.support.pulse import Pulse
+from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 ROUND_FRAMES = 200
 ANSWER_S = 0.02
-CONFIGS: dict[str, dict[str, str]] = {
-    "fuzz-compacted": {"cleanup_policy": "compact"},
-    "fuzz-gzip": {"compression_type": "gzip"},
+CONFIGS: dict[str, tuple[str, str]] = {
+    "fuzz-compacted": ("cleanup.policy", "compact"),
+    "fuzz-gzip": ("compression.type", "gzip"),
 }
 
 
 def prepare(victim: Victim) -> list[bytes]:
-    """The topics that requests name; their ids. Requests may have deleted them."""
+    """The topics that requests name; their ids. Requests may have deleted them; some, that nobody waits for
+    any more, may yet delete or make one.
+    """
+    ids: list[bytes] = []
     with victim.wire() as wire:
-        known = {
-            topic.name: topic.topic_id for topic in wire.metadata(*TOPICS).topics if not topic.error_code
-        }
-        for name in TOPICS:
-            if name not in known:
-                known[name] = wire.create_topic(name, partitions=2, **CONFIGS.get(name, {}))
-        return [bytes(topic_id) for topic_id in known.values()]
+
+        def all_are_there() -> bool:
+            found = wire.metadata(*TOPICS, allow_auto_topic_creation=False).topics
+            ids[:] = [bytes(topic.topic_id) for topic in found if not topic.error_code]
+            missing = [topic.name for topic in found if topic.error_code]
+            if missing:
+                wire.send(m.CreateTopicsRequest(topics=[wanted(name) for name in missing]), 7)
+            return not missing
+
+        wait_until(all_are_there, "the topics to be there")
+    return ids
+
+
+def wanted(name: str) -> m.CreateTopicsRequest.CreatableTopic:
+    request = m.CreateTopicsRequest
+    configs = [CONFIGS[name]] if name in CONFIGS else []
+    return request.CreatableTopic(
+        name=name,
+        num_partitions=2,
+        replication_factor=1,
+        configs=[request.CreatableTopicConfig(name=key, value=value) for key, value in configs],
+    )
 
 
 def throw(victim: Victim, data: bytes) -> None:

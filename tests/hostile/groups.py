@@ -70,8 +70,8 @@ def joining(
 
 
 def join_and_sync(wire: WireClient, group_id: str, metadata: bytes, assignment: bytes = b"a") -> Any:
-    """A group of one classic member; the answer of its JoinGroup."""
-    joined = wire.send(joining(group_id, [("range", metadata)]), 3)
+    """A group of one classic member, who stays for half an hour; the answer of its JoinGroup."""
+    joined = wire.send(joining(group_id, [("range", metadata)], session_ms=LONG_SESSION_MS), 3)
     assert joined.error_code == 0, joined
     request = m.SyncGroupRequest
     given = request.SyncGroupRequestAssignment(member_id=joined.member_id, assignment=assignment)

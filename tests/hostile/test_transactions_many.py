@@ -109,7 +109,7 @@ def states(wire: WireClient, producers: list[Producer]) -> set[str]:
 
 def all_are(state: str, victim: Victim, producers: list[Producer]) -> None:
     with victim.wire() as wire:
-        wait_until(lambda: states(wire, producers) == {state}, f"all transactions in state {state}")
+        wait_until(lambda: states(wire, producers) == {state}, f"all transactions in state {state}", 120)
         ends = [wire.list_offset(TOPIC, -1, 7, isolation_level=level).offset for level in (0, 1)]
         assert ends[0] == ends[1]  # no transaction is open
 

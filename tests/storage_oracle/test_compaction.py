@@ -79,7 +79,8 @@ def read(broker: OttlaProcess, end: int) -> dict[bytes, tuple[int, bytes | None]
 
 
 def clean_offset(broker: OttlaProcess, topic: str) -> int:
-    lines = (broker.log_dir / "cleaner-offset-checkpoint").read_text().splitlines()
+    file = broker.log_dir / "cleaner-offset-checkpoint"
+    lines = file.read_text().splitlines() if file.exists() else []  # not before the first cleaning
     return next((int(line.split()[2]) for line in lines if line.startswith(f"{topic} 0 ")), 0)
 
 

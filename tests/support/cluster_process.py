@@ -1,20 +1,24 @@
 """Several of our brokers as processes that meet in one ZooKeeper.
 
     with ZookeeperProcess() as zookeeper, ClusterProcess(zookeeper.address) as cluster:
+        cluster.create_topic("topic", [[1, 2, 3]])
         cluster.brokers[1].kill()
         cluster.await_full_isr("topic")
 
 Each cluster has a chroot of its own. Sessions end after 2 s; topics have three replicas and need two in sync.
+A busy machine may hold up a broker for that long, so its session may end at any time: what is asked of the
+controller is asked again while there is none, or while it misses a broker.
 """
 
 from __future__ import annotations
 
 import itertools
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Any
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
@@ -39,8 +43,18 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
-PATIENT = {"zookeeper.session.timeout.ms": "10000", "replica.lag.time.max.ms": "10000"}
-"""For tests in which nobody dies: however busy the machine is, nobody is taken for dead."""
+PATIENT_MS = 30_000
+PATIENT = {"zookeeper.session.timeout.ms": str(PATIENT_MS), "replica.lag.time.max.ms": str(PATIENT_MS)}
+"""For tests in which nobody dies: however busy the machine is, nobody is taken for dead. The ZooKeeper has to
+allow sessions of PATIENT_MS.
+"""
+
+NOT_YET = (
+    ErrorCode.INVALID_REPLICATION_FACTOR,
+    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+    ErrorCode.REQUEST_TIMED_OUT,
+)
+"""What a controller answers to a creation while it does not know of one of the brokers."""
 
 
 class ClusterProcess:
@@ -75,8 +89,8 @@ class ClusterProcess:
 
     def start(self) -> None:
         """Start all, and wait until each knows of all."""
-        self.all(OttlaProcess.start)
-        wait_until(self._all_know_all, "every broker to know the others", 60)
+        self.all(lambda broker: broker.start())
+        await_acquaintance(self.brokers.values())
 
     def all(self, action: Callable[[OttlaProcess], object]) -> None:
         """Do it with every broker, at the same time."""
@@ -118,8 +132,59 @@ class ClusterProcess:
             self._unasked.remove(broker)
 
     def controller(self) -> OttlaProcess:
-        """The broker that is the controller."""
-        return self.brokers[self.metadata().controller_id]
+        """The broker that is the controller, as any live broker sees it; waits until there is one."""
+        found: list[int] = []
+
+        def is_known() -> bool:
+            found[:] = [self.metadata().controller_id]
+            return found[0] in self.brokers
+
+        wait_until(is_known, "a controller")
+        return self.brokers[found[0]]
+
+    def ask_controller(self, request: m.Message, version: int) -> Any:
+        """The controller's answer; asked again while the office changes hands."""
+        answers: list[Any] = []
+
+        def is_answered() -> bool:
+            try:
+                with WireClient(self.controller().bootstrap_servers) as client:
+                    answers.append(client.send(request, version))
+            except OSError:  # it has just died
+                return False
+            return ErrorCode.NOT_CONTROLLER not in _errors(answers[-1])
+
+        wait_until(is_answered, f"the controller to answer {type(request).__name__}")
+        return answers[-1]
+
+    def create_topic(self, name: str, partitions: int | Sequence[Sequence[int]], **configs: str) -> None:
+        """A topic with so many partitions, or with these replicas of each; returns when all is as
+        `await_full_isr` says. Config names have _ for .
+        """
+        request = m.CreateTopicsRequest
+        placed = [] if isinstance(partitions, int) else partitions
+        topic = request.CreatableTopic(
+            name=name,
+            num_partitions=partitions if isinstance(partitions, int) else -1,
+            replication_factor=-1,
+            assignments=[
+                request.CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+                for index, replicas in enumerate(placed)
+            ],
+            configs=[
+                request.CreatableTopicConfig(name=key.replace("_", "."), value=value)
+                for key, value in configs.items()
+            ],
+        )
+
+        def is_created() -> bool:
+            [result] = self.ask_controller(request(topics=[topic], timeout_ms=10_000), 5).topics
+            wanted = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)  # by a request whose answer was lost
+            assert result.error_code in (*wanted, *NOT_YET), result
+            return result.error_code in wanted
+
+        wait_until(is_created, f"{name} to be created")
+        self.await_full_isr(name, 120)
 
     def partitions(self, topic: str) -> list[m.MetadataResponse.MetadataResponsePartition]:
         """By index, as any live broker sees them."""
@@ -191,10 +256,22 @@ class ClusterProcess:
         except OSError:
             return False
 
-    def _all_know_all(self) -> bool:
-        for broker in self.brokers.values():
+
+def await_acquaintance(brokers: Collection[OttlaProcess]) -> None:
+    """Wait until each has heard from the controller of all: topics may have replicas on all then."""
+
+    def all_know_all() -> bool:
+        for broker in brokers:
             with WireClient(broker.bootstrap_servers) as client:
                 metadata = client.metadata()
-            if len(metadata.brokers) != len(self.brokers) or metadata.controller_id < 0:
+            if len(metadata.brokers) != len(brokers) or metadata.controller_id < 0:
                 return False
         return True
+
+    wait_until(all_know_all, "every broker to know the others")
+
+
+def _errors(answer: Any) -> list[int]:
+    """Of the answer, and of its parts where they have some of their own."""
+    parts = [each for name in ("topics", "responses") for each in getattr(answer, name, None) or ()]
+    return [getattr(each, "error_code", ErrorCode.NONE) for each in (answer, *parts)]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.support.cluster_process import await_acquaintance
 from tests.support.ottla_process import OttlaProcess
 from tests.support.zookeeper_process import ZookeeperProcess
 
@@ -51,6 +52,7 @@ def main(ports: Sequence[int]) -> None:
                 broker.start()
                 number = broker.overrides["broker.id"]
                 print(f"broker {number}: {broker.bootstrap_servers}, its log is {broker.output_path}")
+            await_acquaintance(started)
             addresses = ",".join(broker.bootstrap_servers for broker in started)
             print(f"ZooKeeper: {zookeeper.address}")
             command = f"ottla topics --bootstrap-server {addresses} --create --topic hello"

@@ -12,6 +12,7 @@ from typing import Any
 from protocol import messages as m
 from protocol.records.batch import Record, batches, read_header
 from protocol.records.builder import build_batch
+from tests.support.waiting import wait_until
 from tests.support.wire import Wire
 
 
@@ -33,11 +34,13 @@ class WireClient(Wire):
         topic = request.CreatableTopic(
             name=name, num_partitions=partitions, replication_factor=1, configs=wanted
         )
-        (result,) = self.send(request(topics=[topic], timeout_ms=10_000), 7).topics
+        (result,) = self.send(request(topics=[topic], timeout_ms=30_000), 7).topics
         assert result.error_code == 0, result
-        for partition in range(partitions):
-            while self.list_offset(name, -1, partition).error_code:  # Kafka's leaders take a moment
-                pass
+        for partition in range(partitions):  # Kafka's leaders take a moment
+            wait_until(
+                lambda partition=partition: not self.list_offset(name, -1, partition).error_code,
+                f"{name}-{partition} to have a leader",
+            )
         return bytes(result.topic_id)
 
     def metadata(self, *names: str, version: int = 12, **fields: Any) -> Any:
@@ -58,7 +61,7 @@ class WireClient(Wire):
         request = m.ProduceRequest
         place = request.PartitionProduceData(index=partition, records=records)
         data = [request.TopicProduceData(name=topic, partition_data=[place])]
-        asked = request(transactional_id=transactional_id, acks=acks, timeout_ms=10_000, topic_data=data)
+        asked = request(transactional_id=transactional_id, acks=acks, timeout_ms=30_000, topic_data=data)
         answer = self.send(asked, version)
         return None if answer is None else answer.responses[0].partition_responses[0]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from spark_jobs.jobs import archive, drain
 from spark_jobs.kafka import Kafka, Source
@@ -106,9 +106,8 @@ class Story:
 def story(zookeeper: ZookeeperProcess, tmp_path: Path) -> Iterator[Story]:
     with ClusterProcess(zookeeper.address) as cluster:
         found = Story(cluster, tmp_path)
-        topics = [NewTopic(SOURCE, PARTITIONS), NewTopic(TARGET, WIDTH)]
-        for created in found.admin.create_topics(topics).values():
-            created.result(TIMEOUT_S)
+        cluster.create_topic(SOURCE, PARTITIONS)
+        cluster.create_topic(TARGET, WIDTH)
         yield found
         found.reader.close()
 
