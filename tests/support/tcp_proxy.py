@@ -22,7 +22,7 @@ class TcpProxy:
 
     `cut` closes all connections and refuses new ones (they are accepted and closed at once); `freeze` keeps
     the connections and passes nothing on, as a network does that loses packets, `freeze_answers` nothing to
-    the client; `heal` ends all of it.
+    the client; `heal` ends all of it. `accepted` counts connections.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -37,6 +37,7 @@ class TcpProxy:
         self._servers: dict[socket.socket, None] = {}
         self._orders: queue.SimpleQueue[tuple[str, threading.Event]] = queue.SimpleQueue()
         self._mode = PASS
+        self.accepted = 0
         self._thread = threading.Thread(target=self._run, name="tcp-proxy", daemon=True)
         self._thread.start()
 
@@ -106,6 +107,7 @@ class TcpProxy:
 
     def _accept(self) -> None:
         client, _ = self._listener.accept()
+        self.accepted += 1
         if self._mode == CUT:
             client.close()
             return
