@@ -11,6 +11,7 @@ import gc
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -39,8 +40,16 @@ JAVA_FIXTURES = ("apache_kafka", "either_broker", "apache_kafka_3", "either_old_
 
 
 def pytest_configure() -> None:
-    """Ctrl-C ends what tests start also where the whole run was started in a way that ignores it (nohup)."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Ctrl-C ends what tests start also where the whole run was started in a way that ignores it (nohup).
+
+    The handler is not Python's own one: asyncio would replace that for each loop that runs, and the signal
+    module writes the whole task out each time, with all that it holds.
+    """
+    signal.signal(signal.SIGINT, _interrupted)
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.hookimpl(wrapper=True)
