@@ -27,7 +27,7 @@ ADDRESS = re.compile(r"((?<=//)|\b[a-z][a-z0-9-]*):(\d+)\b")
 ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
 DURATION = re.compile(r"(?:(\d+)m)?(?:(\d+)s)?")
 HERE = "127.0.0.1"
-START_TIMEOUT_S = 120
+START_TIMEOUT_S = 240
 CHECK_TIMEOUT_S = 60
 
 
@@ -156,6 +156,19 @@ class Service:
 
     def output(self) -> str:
         return self.output_path.read_text(errors="replace")
+
+    def complete(self) -> None:
+        """Run it until it ends well, and anew when it ends otherwise, as its restart policy says."""
+        assert self.settings["restart"] == "on-failure"
+
+        def done() -> bool:
+            self.start()
+            return self.wait() == 0
+
+        try:
+            wait_until(done, f"{self.name} to complete", START_TIMEOUT_S)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}:\n{self.output()}") from error
 
     def wait(self, timeout_s: float = START_TIMEOUT_S) -> int:
         assert self.process is not None

@@ -72,15 +72,18 @@ def test_all_services_start_in_their_order_and_end_in_good_order(
         services[name].start()
     for name in BROKERS:
         services[name].await_health()
-    services["topics"].start()
-    assert services["topics"].wait() == 0, services["topics"].output()
+    services["topics"].complete()
     job = services["spark"]
     job.start()
     wait_until(lambda: topics(compose).get("orders") == [3, 3, 3], "three replicas in sync")
 
     admin = AdminClient({"bootstrap.servers": bootstrap(compose, OUTSIDE[:1]), "log_level": 0})
-    told = {(each.host, each.port) for each in admin.list_topics(timeout=60).brokers.values()}
-    assert told == {(HERE, compose.published_port(port)) for port in OUTSIDE}
+
+    def told() -> set[tuple[str, int]]:
+        return {(each.host, each.port) for each in admin.list_topics(timeout=60).brokers.values()}
+
+    addresses = {(HERE, compose.published_port(port)) for port in OUTSIDE}
+    wait_until(lambda: told() == addresses, "one broker to tell of all")
     producer = Producer({"bootstrap.servers": bootstrap(compose), "acks": "all"})
     for number, value in enumerate(VALUES):
         producer.produce("orders", value, b"%d" % (number % 50))
@@ -91,8 +94,8 @@ def test_all_services_start_in_their_order_and_end_in_good_order(
         assert job.process.poll() is None, job.output()
         return "orders-wide" in topics(compose)
 
-    wait_until(ready, "the job's topic", 180)
-    wait_until(lambda: copied(compose) == Counter(VALUES), "all orders to be copied", 180)
+    wait_until(ready, "the job's topic", 300)
+    wait_until(lambda: copied(compose) == Counter(VALUES), "all orders to be copied", 300)
     assert topics(compose)["orders-wide"] == [3] * 6
     assert job.stop() == 0, job.output()
     assert "asked to stop: ends after this batch" in job.output()

@@ -47,9 +47,9 @@ def write_transactions(kafka: KafkaProcess) -> None:
             producer.produce(DECIDED, b"%d" % i, partition=0)
         assert producer.flush(60) == 0
         if outcome == "c":
-            producer.commit_transaction(30)
+            producer.commit_transaction(60)
         elif outcome == "a":
-            producer.abort_transaction(30)
+            producer.abort_transaction(60)
 
 
 def cleaned_log() -> bytes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.brokers import STALL_LINE
+from bench.brokers import STALL_LINE, WORKED
 from bench.offsets import end_offsets
 from ottla.client import KafkaClient
 from tests.clients.readers import read_with_confluent
@@ -79,8 +79,8 @@ def test_a_batch_waits_for_its_least_size_or_its_delay(
     topic = fresh(ottla_process, 1)
     patient = {"subscribe": topic, "startingOffsets": "earliest", "minOffsetsPerTrigger": 100}
     seen = stream(spark, ottla_process, **patient, maxTriggerDelay=LONG)
+    write(ottla_process, topic, numbered([0], 0, 30))
     with Running(seen, tmp_path / "patient", **SOON) as query:
-        write(ottla_process, topic, numbered([0], 0, 30))
         query.wait_for(places(topic, {0: (0, 30)}))  # the first batch never waits
         write(ottla_process, topic, numbered([0], 30, 129))
         write(ottla_process, topic, numbered([0], 129, 130))
@@ -117,9 +117,11 @@ def test_the_continuous_trigger_copies_what_comes(
     end = partial(end_offsets, ottla_process.host, ottla_process.port, copy, 1)
 
     def epoch_with(offset: int) -> bool:
-        done = {path.name for path in (tmp_path / "commits").glob("[0-9]*")}
-        told = [path.read_text() for path in (tmp_path / "offsets").glob("[0-9]*") if path.name in done]
-        return any(json.loads(each.splitlines()[-1]) == {topic: {"0": offset, "1": offset}} for each in told)
+        """Whether the newest whole epoch ends there; older ones are cleared away meanwhile."""
+        done = [int(path.name) for path in (tmp_path / "commits").glob("[0-9]*")]
+        told = (tmp_path / "offsets" / str(max(done))).read_text() if done else "{}"
+        ends: dict[str, object] = json.loads(told.splitlines()[-1])
+        return ends == {topic: {"0": offset, "1": offset}}
 
     query = writer.start()
     try:
@@ -189,7 +191,7 @@ def test_a_thousand_partitions_are_planned_while_others_are_served(
     ended, answers = threading.Event(), []
 
     def ask() -> None:
-        with KafkaClient(own_broker.bootstrap_servers, "beside", timeout_s=30) as client:
+        with KafkaClient(own_broker.bootstrap_servers, "beside", timeout_s=60) as client:
             while not ended.is_set():
                 answers.append(client.metadata([]))
 
@@ -208,6 +210,6 @@ def test_a_thousand_partitions_are_planned_while_others_are_served(
     assert partitions == 1000
     assert during > 10
     own_broker.stop()
-    stalls = re.findall(STALL_LINE, own_broker.output())
+    [*_, (_, worked_ms)] = re.findall(STALL_LINE + WORKED, own_broker.output())
     own_broker.start()
-    assert int(stalls[-1]) < 2000  # what a normal client is promised; the figure itself is for the bench
+    assert int(worked_ms) < 2000  # what a normal client is promised; the figure itself is for the bench

@@ -36,6 +36,7 @@ class Writer:
             {
                 "bootstrap.servers": broker.bootstrap_servers,
                 "transactional.id": f"{topic}-{name}",
+                "transaction.timeout.ms": 600_000,  # one stays open while Spark reads
                 "linger.ms": 0,
             }
         )

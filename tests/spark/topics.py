@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Broker = OttlaProcess | KafkaProcess
 Place = tuple[str, int, int]  # topic, partition, offset
 
-TIMEOUT_S = 90
+TIMEOUT_S = 180
 _numbers = itertools.count()
 
 
@@ -142,13 +143,20 @@ def stream(spark: SparkSession, broker: Broker, **options: object) -> DataFrame:
 
 
 class Running:
-    """A streaming query whose batches come into a list: `batches[n]` are the places that batch n read."""
+    """A streaming query whose batches come into a list: `batches[n]` are the places that batch n read.
 
-    def __init__(self, seen: DataFrame, checkpoint: object, **trigger: Any) -> None:
+    A batch is ended, and the next one planned, once it may `pass_on`; that is at once unless it is held back.
+    """
+
+    def __init__(self, seen: DataFrame, checkpoint: object, *, held: bool = False, **trigger: Any) -> None:
         self.batches: dict[int, list[Place]] = {}
+        self._may_pass = threading.Event()
+        if not held:
+            self.pass_on()
 
         def take(rows: DataFrame, number: int) -> None:
             self.batches[number] = places_read(rows)
+            self._may_pass.wait()
 
         writer = seen.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
         self.query: StreamingQuery = (writer.trigger(**trigger) if trigger else writer).start()
@@ -157,12 +165,17 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.pass_on()
         self.query.stop()
+
+    def pass_on(self) -> None:
+        """Let the batch that is held back end; no later one is."""
+        self._may_pass.set()
 
     @property
     def seen(self) -> list[Place]:
         """All places that were read, each as often as it was read."""
-        return sorted(place for batch in self.batches.values() for place in batch)
+        return sorted(place for batch in list(self.batches.values()) for place in batch)
 
     def sizes(self) -> list[int]:
         return [len(places) for _, places in sorted(self.batches.items()) if places]

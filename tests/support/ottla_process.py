@@ -26,8 +26,8 @@ from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 120.0
 READY_LINE = re.compile(rb"\[KafkaServer id=\d+\] started")
 
 

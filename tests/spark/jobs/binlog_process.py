@@ -17,7 +17,7 @@ from tests.support.mariadb_process import MariadbProcess
 from tests.support.ottla_process import CHECKOUT
 from tests.support.waiting import wait_until
 
-STOP_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 90.0
 
 
 def binlog_command(server: MariadbProcess, bootstrap: str, position_file: Path, *options: str) -> list[str]:

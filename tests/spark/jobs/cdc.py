@@ -63,7 +63,7 @@ def create(broker: OttlaProcess, topic: str, partitions: int) -> None:
     """Makes a topic, unless it is there."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     if topic not in admin.list_topics(timeout=60).topics:
-        admin.create_topics([NewTopic(topic, partitions)])[topic].result(30)
+        admin.create_topics([NewTopic(topic, partitions)])[topic].result(60)
 
 
 def send(broker: OttlaProcess, topic: str, *events: tuple[Any, Any], partition: int = 0) -> None:

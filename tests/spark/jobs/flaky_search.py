@@ -63,6 +63,13 @@ class FlakySearch:
         self.thread.join()
         self.server.server_close()
 
+    def let_go(self) -> None:
+        """Cuts the request that is held; the next one can be."""
+        self.release.set()
+        with self.lock:  # which the held one has until it is cut
+            self.held.clear()
+            self.release.clear()
+
     def state(self) -> dict[str, dict[str, Any]]:
         return {name: source for name, (_, source) in self.documents.items() if source is not None}
 

@@ -17,7 +17,7 @@ from tests.support.jars import spark_kafka_jars
 from tests.support.waiting import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-TIMEOUT_S = 180.0
+TIMEOUT_S = 300.0
 
 
 class JobProcess:

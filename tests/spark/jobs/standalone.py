@@ -12,8 +12,8 @@ from tests.support.java import java_home
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 60.0
 
 
 def spark_home() -> Path:

@@ -257,8 +257,10 @@ def test_the_queries_run_together_and_end_when_they_are_asked(
 
     def ask_when_there_are_results() -> None:
         place = TopicPartition(result, 0)
-        wait_until(lambda: client.get_watermark_offsets(place, timeout=10)[1] > 0, "a pair", 180)
-        stopping.ask()
+        try:
+            wait_until(lambda: client.get_watermark_offsets(place, timeout=60)[1] > 0, "a pair", 180)
+        finally:
+            stopping.ask()
 
     asking = threading.Thread(target=ask_when_there_are_results)
     asking.start()

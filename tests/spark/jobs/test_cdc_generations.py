@@ -98,7 +98,7 @@ def test_a_partition_that_is_added_ends_the_job(
     sync = sync_of("grown", tmp_path / "checkpoint")
     send(ottla_process, "grown", item(1))
     run(spark, ottla_process, sync)
-    admin.create_partitions([NewPartitions("grown", 2)])["grown"].result(30)
+    admin.create_partitions([NewPartitions("grown", 2)])["grown"].result(60)
     send(ottla_process, "grown", item(1, n=2), partition=1)
     with pytest.raises(
         OrderLost, match=r"topic grown: partition 1 was added after this job began \(with 1\)"

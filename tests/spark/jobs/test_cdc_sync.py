@@ -17,7 +17,7 @@ import pytest
 from tests.spark.jobs.binlog_process import run_binlog
 from tests.spark.jobs.cdc import GOOD, ITEMS, PARTITIONS, gone, item, run, send, sync_of, target
 from tests.spark.jobs.flaky_search import HOLD, OK, FlakySearch
-from tests.spark.jobs.job_process import JobProcess
+from tests.spark.jobs.job_process import TIMEOUT_S, JobProcess
 from tests.support.jars import mariadb_connector_jars, spark_kafka_jars
 from tests.support.mariadb_process import MariadbProcess
 from tests.support.opensearch_process import OpenSearchProcess
@@ -230,16 +230,16 @@ def test_killed_in_the_middle_of_batches(
         for passing in (0, 1):
             index.steps = [*[OK] * passing, HOLD]
             with JobProcess(*arguments, *small, "--search-url", index.url) as job:
-                wait_until(lambda: index.held.is_set() or job.process.poll() is not None, "a bulk", 90.0)
+                wait_until(lambda: index.held.is_set() or job.process.poll() is not None, "a bulk", TIMEOUT_S)
                 assert job.process.poll() is None, job.output()
                 table, parquet = applied()
                 assert parquet < table <= parquet + 99
                 job.kill()
-            index.release.set()
-            index.held.clear()
-            index.release.clear()
+            index.let_go()
         with JobProcess(*arguments, "--search-url", index.url) as job:
-            wait_until(lambda: applied() == (450, 450) or job.process.poll() is not None, "the rest", 180.0)
+            wait_until(
+                lambda: applied() == (450, 450) or job.process.poll() is not None, "the rest", TIMEOUT_S
+            )
             assert job.terminate() == 0, job.output()
         assert index.state() == {str(key): {"id": key, "n": number} for key, number in state.items()}
     assert dict(mariadb.rows("SELECT id, n FROM copy.killed")) == state

@@ -22,7 +22,7 @@ from spark_jobs.jobs.drain import Drain, run
 from spark_jobs.kafka import Kafka
 from spark_jobs.options import Stream
 from tests.clients.datasets import flights
-from tests.spark.jobs.job_process import JobProcess, run_job
+from tests.spark.jobs.job_process import TIMEOUT_S, JobProcess, run_job
 from tests.spark.topics import Record, add_partitions, admin, batch, create, fresh, write
 from tests.support.jars import spark_kafka_jars
 from tests.support.kafka_process import KafkaProcess
@@ -97,7 +97,7 @@ def held(topic: str, client: AdminClient) -> int:
         return 0
     asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in found.partitions}
     try:
-        return sum(each.result(10).offset for each in client.list_offsets(asked).values())
+        return sum(each.result(60).offset for each in client.list_offsets(asked).values())
     except KafkaException:  # between its creation and its leaders
         return 0
 
@@ -186,9 +186,9 @@ def test_only_committed_records_are_copied_and_their_markers_are_no_loss(
                 producer.produce(source, b"%d-%d" % (number, each), b"key")
             producer.flush(60)
             if number % 2:
-                producer.abort_transaction(30)
+                producer.abort_transaction(60)
             else:
-                producer.commit_transaction(30)
+                producer.commit_transaction(60)
         ours = Kafka(broker.bootstrap_servers)
         job = Drain(
             Kafka(kafka.bootstrap_servers), source, target, Stream(str(tmp_path), "available-now"), ours, 3
@@ -244,11 +244,12 @@ def test_a_partition_added_to_the_target_ends_the_copy(
 def test_killed_in_a_batch_and_started_again_loses_nothing_and_repeats_what_audit_counts(
     spark: SparkSession, broker: OttlaProcess, tmp_path: Path
 ) -> None:
+    count = 40_000  # half of it takes some seconds: a kill comes in the middle of a batch
     records = [
         Record(zlib.crc32(row.key or b"") % PARTITIONS, row.value, row.timestamp_ms, row.key)
-        for row in itertools.islice(flights(), 20_000)
+        for row in itertools.islice(flights(), count)
     ]
-    source, batch_size = fresh(broker, PARTITIONS, stem="drain-killed"), 10_000
+    source, batch_size = fresh(broker, PARTITIONS, stem="drain-killed"), count // 2
     write(broker, source, records)
     target, checkpoint = f"{source}-wide", tmp_path / "checkpoint"
     progress_file = tmp_path / "progress.jsonl"
@@ -258,7 +259,7 @@ def test_killed_in_a_batch_and_started_again_loses_nothing_and_repeats_what_audi
         *("--partitions", 5, "--checkpoint", checkpoint, "--max-offsets-per-trigger", batch_size),
         *("--progress-file", progress_file, "--jars", spark_kafka_jars()),
     ) as job:
-        wait_until(lambda: held(target, client) > batch_size, "the second batch", 180)
+        wait_until(lambda: held(target, client) > batch_size, "the second batch", TIMEOUT_S)
         job.kill()
     (first,) = progress_file.read_text().splitlines()
     assert json.loads(first)["records"] in range(batch_size - PARTITIONS, batch_size + 1)
@@ -284,7 +285,7 @@ def test_killed_in_a_batch_and_started_again_loses_nothing_and_repeats_what_audi
     counts = {name: check["count"] for name, check in report["checks"].items() if check["count"]}
     assert counts == {"repeated": repeated}
     assert f"repeated   {repeated:>12,}  FAILED" in said
-    assert (report["left"]["records"], report["right"]["records"]) == (20_000, 20_000 + repeated)
+    assert (report["left"]["records"], report["right"]["records"]) == (count, count + repeated)
     by_partition = Counter(str(row["partition"]) for row in repeats(rows))
     assert report["checks"]["repeated"]["partitions"] == dict(by_partition)
     assert (tmp_path / "drain.svg").read_text().count("<path") > 2

@@ -44,7 +44,8 @@ class Story:
         self.written = 0
         self.read: dict[tuple[int, int], bytes] = {}
         config = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
-        self.producer = Producer({**config, "enable.idempotence": True, "message.timeout.ms": 60_000})
+        patient = {**config, "enable.idempotence": True, "message.timeout.ms": TIMEOUT_S * 1000}
+        self.producer = Producer(patient)
         self.reader = Consumer({**config, "group.id": GROUP, "auto.offset.reset": "earliest"})
         self.admin = AdminClient(config)
 

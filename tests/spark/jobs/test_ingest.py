@@ -21,7 +21,7 @@ from spark_jobs.jobs.ingest import Lines, Shape, run
 from spark_jobs.kafka import Kafka, Source
 from spark_jobs.options import Stream
 from tests.clients.datasets import flights
-from tests.spark.jobs.job_process import JobProcess
+from tests.spark.jobs.job_process import TIMEOUT_S, JobProcess
 from tests.spark.topics import Record, batch, fresh, write
 from tests.support.jars import spark_kafka_jars
 from tests.support.ottla_process import OttlaProcess
@@ -219,10 +219,10 @@ def test_lines_through_rotation_kill_and_restart(
         append(250)
         with log.open("ab") as file:
             file.write(lines[1750][:20])
-        wait_until(lambda: committed(tmp_path, log, 0) == log.stat().st_size - 20, "all lines", 180)
+        wait_until(lambda: committed(tmp_path, log, 0) == log.stat().st_size - 20, "all lines", TIMEOUT_S)
         log.write_bytes(b"")  # emptied: the 20 bytes were no line
         append(250)
-        wait_until(lambda: committed(tmp_path, log, 1) == log.stat().st_size, "the new lines", 180)
+        wait_until(lambda: committed(tmp_path, log, 1) == log.stat().st_size, "the new lines", TIMEOUT_S)
         assert second.terminate() == 0
     seen = read(spark, jobs_broker, topic)
     counts = Counter(bytes(row["value"]) for row in seen)
