@@ -22,6 +22,17 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
+def nodes_in(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """All that is in a tree, whatever the order."""
+    return tuple(ast.walk(tree))
+
+
+@functools.cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All that is in a file's tree: most rules look at all of it."""
+    return nodes_in(tree_of(path))
+
+
 def name_of(path: Path) -> str:
     """A path as reports show it: relative to the checkout, with forward slashes."""
     return path.relative_to(ROOT).as_posix()

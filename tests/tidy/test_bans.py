@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.tidy.sources import EVERYTHING, PRODUCT, name_of, python_files, report, tree_of
+from tests.tidy.sources import (
+    EVERYTHING,
+    PRODUCT,
+    name_of,
+    nodes_in,
+    nodes_of,
+    python_files,
+    report,
+    tree_of,
+)
 
 # Where anything may go wrong and the rest must go on: a request, a task, a process of ours at its outer edge.
 MAY_CATCH_EVERYTHING = {
@@ -49,12 +58,12 @@ def findings_in(folders: tuple[str, ...], rule: object, exempt: frozenset[str] =
     found: list[str] = []
     for path in python_files(folders):
         if name_of(path) not in exempt:
-            found += [f"{name_of(path)}:{line}: {what}" for line, what in rule(tree_of(path))]
+            found += [f"{name_of(path)}:{line}: {what}" for line, what in rule(nodes_of(path))]
     return found
 
 
-def opened_files(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+def opened_files(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
             yield node.lineno, "open(): take a runtime FileSystem by constructor"
         elif (
@@ -72,8 +81,8 @@ def test_files_are_touched_only_through_the_runtime() -> None:
     assert not findings, report(findings)
 
 
-def caught_too_much(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+def caught_too_much(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         if not isinstance(node, ast.ExceptHandler):
             continue
         kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
@@ -94,20 +103,20 @@ def test_exceptions_are_caught_by_name() -> None:
     assert not findings, report(findings)
 
 
-def set_iterations(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def set_iterations(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Loops whose order is a set's: set displays, set() calls, and names annotated as sets in the file."""
     annotated = {
         ast.unparse(node.target).removeprefix("self.")
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.AnnAssign) and is_set_type(node.annotation)
     } | {
         argument.arg
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         for argument in [*node.args.args, *node.args.kwonlyargs]
         if argument.annotation is not None and is_set_type(argument.annotation)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         looped = []
         if isinstance(node, (ast.For, ast.AsyncFor)):
             looped = [node.iter]
@@ -150,8 +159,8 @@ SKIPS = {
 EVASIONS = {name.rpartition(".")[2] for name in SKIPS} | {"sleep"}
 
 
-def evasions(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+def evasions(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         if not isinstance(node, ast.Attribute) or node.attr not in EVASIONS:
             continue
         text = ast.unparse(node)
@@ -191,7 +200,7 @@ def test_every_module_says_what_it_owns() -> None:
     ],
 )
 def test_each_rule_sees_what_it_bans(rule: object, source: str) -> None:
-    assert list(rule(ast.parse(source)))
+    assert list(rule(nodes_in(ast.parse(source))))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +212,7 @@ def test_each_rule_sees_what_it_bans(rule: object, source: str) -> None:
     ],
 )
 def test_each_rule_lets_pass_what_is_right(rule: object, source: str) -> None:
-    assert not list(rule(ast.parse(source)))
+    assert not list(rule(nodes_in(ast.parse(source))))
 
 
 def test_the_places_that_may_catch_everything_exist() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.sources import ROOT, report, tree_of
+from tests.tidy.sources import ROOT, nodes_of, report
 
 MAPS = ("docs/replication-tests.md", "docs/transaction-tests.md")
 DOCUMENTS = ("ARCHITECTURE.md", "README.md", "CHANGELOG.md", "SUPPORTED.md", *MAPS)
@@ -51,4 +51,4 @@ def test_every_line_of_a_map_names_a_test(document: str) -> None:
 def functions_of(file: Path) -> set[str]:
     """The names of a file's functions."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return {node.name for node in ast.walk(tree_of(file)) if isinstance(node, kinds)}
+    return {node.name for node in nodes_of(file) if isinstance(node, kinds)}

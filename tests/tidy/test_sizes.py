@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.tidy.sources import EVERYTHING, is_generated, name_of, python_files, report, tree_of
+from tests.tidy.sources import EVERYTHING, is_generated, name_of, nodes_of, python_files, report
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 69
@@ -22,7 +22,7 @@ def test_no_file_is_longer_than_500_lines() -> None:
 def test_no_function_reaches_70_lines() -> None:
     findings = []
     for path in python_files(EVERYTHING):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > FUNCTION_LINES_MAX and not is_generated(path):
