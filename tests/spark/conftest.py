@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.quick import spark_environment
-from tests.support.jars import mariadb_connector_jars, spark_kafka_jars
+from tests.spark.quick import start_session
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 
@@ -20,29 +17,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """`local[2]`, no console, files in a directory of the test's own."""
-    from pyspark.sql import SparkSession
-
-    os.environ.update(spark_environment())
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for Python workers
-    folder = tmp_path_factory.mktemp("spark")
-    jars = [
-        jar for jars in (spark_kafka_jars(), mariadb_connector_jars()) for jar in sorted(jars.glob("*.jar"))
-    ]
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("ottla-tests")
-        .config("spark.jars", ",".join(map(str, jars)))
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.local.dir", str(folder / "local"))
-        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
+    """One for all tests of a worker."""
+    session = start_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
 

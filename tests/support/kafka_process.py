@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from tests.support.class_archive import QUIET, archive_path, reading_flags
-from tests.support.jars import kafka_jars, kafka_tools_jars, locked
+from tests.support.class_archive import ClassArchive
+from tests.support.jars import cache_root, kafka_jars, kafka_tools_jars
 from tests.support.java import java
 from tests.support.ports import free_port
 from tests.support.tool_server import free_tool_server
@@ -60,7 +60,7 @@ class KafkaProcess:
     ) -> None:
         self.version = version
         self.overrides = dict(overrides or {})
-        self.jvm_flags = jvm_flags or (*JVM_FLAGS, *reading_flags(version))
+        self.jvm_flags = jvm_flags or (*JVM_FLAGS, *classes(version).reading_flags())
         self.start_timeout_s, self.stop_timeout_s = START_TIMEOUT_S, STOP_TIMEOUT_S
         self.host = "127.0.0.1"
         self.port = free_port()
@@ -161,7 +161,7 @@ class KafkaProcess:
     def _format(self) -> None:
         cluster_id = base64.urlsafe_b64encode(b"\x01" + os.urandom(15)).decode().rstrip("=")
         command = [
-            *self._java(*JVM_FLAGS, *reading_flags(self.version)),
+            *self._java(*JVM_FLAGS, *classes(self.version).reading_flags()),
             "kafka.tools.StorageTool",
             "format",
             "-t",
@@ -173,20 +173,20 @@ class KafkaProcess:
             raise RuntimeError(f"Apache Kafka's storage tool failed:\n{done.stdout}{done.stderr}")
 
 
+def classes(version: str) -> ClassArchive:
+    """Its classes, archived once per user."""
+    return ClassArchive(cache_root() / "classes", kafka_jars(version).name)
+
+
 def make_class_archive(version: str) -> None:
-    """Starts and stops a broker that leaves its classes for later ones, unless one has (class_archive.py)."""
-    path = archive_path(version)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with locked(path.with_suffix(".lock")):
-        if path.exists():
-            return
-        partial = path.with_suffix(".partial")
-        writing = (*JVM_FLAGS, f"-XX:ArchiveClassesAtExit={partial}", QUIET)
-        with KafkaProcess(version, jvm_flags=writing) as kafka:
+    """Starts and stops a broker that leaves its classes for later ones, unless one has."""
+
+    def live(flags: tuple[str, ...]) -> bool:
+        with KafkaProcess(version, jvm_flags=(*JVM_FLAGS, *flags)) as kafka:
             process, kafka.stop_timeout_s = kafka.process, ARCHIVE_TIMEOUT_S
-        ended = process is not None and process.returncode == 128 + signal.SIGTERM
-        if ended and partial.exists():  # not from every Java
-            partial.rename(path)
+        return process is not None and process.returncode == 128 + signal.SIGTERM
+
+    classes(version).make(live)
 
 
 def run_tool(

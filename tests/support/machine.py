@@ -95,12 +95,15 @@ def install(tool: Tool) -> str | None:
 
 
 def spare_starts() -> None:
-    """Makes what lets Kafkas start sooner; without it every test runs as well."""
+    """Makes what lets Kafkas and Sparks start sooner; without it every test runs as well."""
+    from tests.spark import short_life  # who asks for a tool needs no clients of Kafka
+
     try:
         for version in ("4.4.0", "3.9.2"):
             make_class_archive(version)
-    except RuntimeError as error:
-        print(f"Apache Kafka's classes are not archived: {error}", file=sys.stderr)
+        short_life.make()
+    except (RuntimeError, OSError) as error:
+        print(f"Not all classes of Apache Kafka and Spark are archived: {error}", file=sys.stderr)
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from types import TracebackType
 
+from tests.spark.quick import JVM_FLAGS, jvm_flags
 from tests.support.java import java_home
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
@@ -53,6 +54,8 @@ class Standalone:
             **os.environ,
             "JAVA_HOME": str(java_home()),
             "SPARK_CONF_DIR": "",  # Spark's own
+            "SPARK_LAUNCHER_OPTS": " ".join(JVM_FLAGS),
+            "SPARK_DAEMON_JAVA_OPTS": jvm_flags(),
             "SPARK_HOME": str(spark_home()),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",

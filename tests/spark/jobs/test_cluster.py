@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.clients.datasets import flights
 from tests.spark.jobs.job_process import CHECKOUT, JobProcess
 from tests.spark.jobs.standalone import Standalone, spark_home
+from tests.spark.quick import jvm_flags
 from tests.spark.topics import fresh
 from tests.support.jars import spark_kafka_jars
 from tests.support.ottla_process import OttlaProcess
@@ -39,9 +40,10 @@ def test_a_job_by_spark_submit_and_one_by_master(jobs_broker: OttlaProcess, tmp_
     (tmp_path / "logs" / "app.log").write_bytes(b"".join(line + b"\n" for line in lines))
     topic = fresh(jobs_broker, 1, stem="cluster")
     jars = ",".join(str(jar) for jar in sorted(spark_kafka_jars().glob("*.jar")))
-    conf = [part for each in SMALL for part in ("--conf", each)]
+    small = (*SMALL, f"spark.executor.extraJavaOptions={jvm_flags()}")
+    conf = [part for each in small for part in ("--conf", each)]
     environment = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": ""}
-    environment["SPARK_CONF_DIR"] = ""  # Spark's own: one test with the settings that users have
+    environment["PYSPARK_SUBMIT_ARGS"] = "pyspark-shell"  # one test with the settings that users have
     with Standalone(tmp_path) as cluster:
         submit = [spark_home() / "bin" / "spark-submit", "--master", cluster.url, "--jars", jars, *conf]
         with JobProcess(
