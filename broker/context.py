@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.net.big_bodies import BigBodies
-from runtime.pieces import Pieces
 
 if TYPE_CHECKING:
     from broker.cluster.services import ClusterServices
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from replication.controller.door import ControllerDoor, TopicCreator
     from replication.metadata.image import ClusterImage, ImageHolder
     from replication.replica_manager import ReplicaManager
+    from runtime.pieces import Pieces
     from runtime.system import Env
     from storage.log_manager import LogManager
 
@@ -52,8 +52,12 @@ class BrokerContext:
     share_state: ShareState
     share_data: ShareDataPath
     transactions: TransactionParts
-    pieces: Pieces = field(default_factory=Pieces)
     big_bodies: BigBodies = field(default_factory=BigBodies)
+
+    @property
+    def pieces(self) -> Pieces:
+        """Whose turn it is to do a piece of long work."""
+        return self.env.pieces
 
     @property
     def image(self) -> ClusterImage:

@@ -212,6 +212,7 @@ class CoordinatorLife(ABC, Generic[M]):
             env.timer,
             self._loads,
             make_shard,
+            turn=env.pieces.turn,
             codec=config.integer(names.codec) if names.codec else 0,
             write_timeout_ms=config.integer(names.write_timeout) if names.write_timeout else WRITE_TIMEOUT_MS,
             load_buffer_bytes=config.integer(self.names.load_buffer),

@@ -1,8 +1,8 @@
 """Reading an internal topic's partition back into a shard: everything from log start to log end, in order.
 
 A load may be a million records, so the walk over a batch is one loop without an object for each record, and
-it pauses every few hundred records so that the loop is never held for long. A batch is decompressed as a
-whole; internal topics hold small ones.
+it pauses every few hundred records so that the loop is never held for long, be there one load or many. A
+batch is decompressed as a whole; internal topics hold small ones.
 
 Control batches count: an end marker decides about the records of its producer's transaction. Records of
 magic 0 and 1 come from brokers older than transactions and are read too.
@@ -16,7 +16,8 @@ no effect, or anybody could take a partition's keys from everybody for good.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeAlias
 
 from coordinator.ports import PartitionReader
 from coordinator.shard import NOT_TRANSACTIONAL, Shard
@@ -28,10 +29,18 @@ from protocol.records.crc import Buffer, crc32c
 from protocol.records.legacy import legacy_records
 from protocol.records.varints import BadVarint, read_varint
 
+Turn: TypeAlias = Callable[[], Awaitable[None]]
+"""Waits until the next piece of long work may be done."""
+
 RECORDS_PER_TURN = 500
 BYTES_PER_TURN = 256 * 1024
 LOAD_BUFFER_BYTES = 5 * 1024 * 1024
 """Default of offsets.load.buffer.size and transaction.state.log.load.buffer.size."""
+
+
+async def next_pass() -> None:
+    """A turn where nobody else has long work to do."""
+    await asyncio.sleep(0)
 
 
 class Replay:
@@ -180,8 +189,10 @@ async def load(
     shard: Shard,
     still_wanted: Callable[[], bool],
     buffer_bytes: int = LOAD_BUFFER_BYTES,
+    turn: Turn = next_pass,
 ) -> Replay | None:
-    """Replay a partition into a shard; None when it was no longer wanted half-way.
+    """Replay a partition into a shard, a piece each time `turn` has come; None when it was no longer wanted
+    half-way.
 
     Raises ReadFailed or InvalidRecords.
     """
@@ -190,12 +201,13 @@ async def load(
     while replay.next_offset < end_offset:
         before = replay.next_offset
         data = await reader.read(partition, before, buffer_bytes)
+        await turn()
         if not still_wanted():
             return None
         if not data:
             break
         for _ in replay.steps(data):
-            await asyncio.sleep(0)
+            await turn()
             if not still_wanted():
                 return None
         if replay.next_offset == before:

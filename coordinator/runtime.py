@@ -23,7 +23,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, Protocol, TypeVar
 
 from coordinator.journal import Journal
-from coordinator.loader import LOAD_BUFFER_BYTES, load
+from coordinator.loader import LOAD_BUFFER_BYTES, Turn, load, next_pass
 from coordinator.owned import NEVER_MS, Done, OwnedPartition, Parked, answer
 from coordinator.owned import Context as Context
 from coordinator.owned import State as State
@@ -74,7 +74,9 @@ class Prepared(Protocol[ShardOf]):
 
 
 class CoordinatorRuntime(Generic[S]):
-    """One coordinator (groups, transactions, share state) of this broker. It compresses with `codec`."""
+    """One coordinator (groups, transactions, share state) of this broker. It compresses with `codec`; `turn`
+    comes before each piece of long work.
+    """
 
     def __init__(
         self,
@@ -89,6 +91,7 @@ class CoordinatorRuntime(Generic[S]):
         codec: int = 0,
         write_timeout_ms: int = WRITE_TIMEOUT_MS,
         load_buffer_bytes: int = LOAD_BUFFER_BYTES,
+        turn: Turn = next_pass,
     ) -> None:
         self.topic = topic
         self._writer = writer
@@ -97,6 +100,7 @@ class CoordinatorRuntime(Generic[S]):
         self._timer = timer
         self._tasks = tasks
         self._make_shard = make_shard
+        self._turn = turn
         self._codec = codec
         self._write_timeout_ms = write_timeout_ms
         self._load_buffer_bytes = load_buffer_bytes
@@ -383,7 +387,9 @@ class CoordinatorRuntime(Generic[S]):
             return owned.state is State.LOADING
 
         try:
-            replayed = await load(self._reader, partition, owned.shard, still_wanted, self._load_buffer_bytes)
+            replayed = await load(
+                self._reader, partition, owned.shard, still_wanted, self._load_buffer_bytes, self._turn
+            )
         except (ReadFailed, InvalidRecords, ProtocolViolation) as error:
             self._load_failed(partition, owned, error)
             return

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from protocol.errors import ErrorCode
 from replication import topic_names
 from replication.partition import Partition
 from runtime.pieces import Steps, split
 from storage.errors import StorageError
+
+MOVED_AT_ONCE: Final = 50
+"""Each may write the file of leader epochs anew, which takes up to 300 us."""
 
 Find = Callable[[str, int], Partition | ErrorCode]
 
@@ -45,7 +49,7 @@ def delete_records(
     """
     results: list[DeletedRecords] = []
     moved: list[tuple[DeletedRecords, Partition]] = []
-    for some in split(wanted):
+    for some in split(wanted, MOVED_AT_ONCE):
         for topic, index, offset in some:
             result = DeletedRecords(topic, index)
             results.append(result)

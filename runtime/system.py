@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import os
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from runtime.blocking import Blocking, ThreadBlocking
@@ -15,6 +15,7 @@ from runtime.entropy import Random, SystemRandom
 from runtime.files import FileSystem
 from runtime.network import LoopNetwork, Network
 from runtime.os_files import OsFileSystem
+from runtime.pieces import Pieces
 from runtime.tasks import TaskScope
 from runtime.timer import LoopTimer
 
@@ -34,6 +35,7 @@ class Env:
     blocking: Blocking
     timer: LoopTimer
     processors: int = 1  # that work may be spread over
+    pieces: Pieces = field(default_factory=Pieces)
 
     async def run_blocking(self, function: Callable[..., _T], *args: Any) -> _T:
         """Run a function that waits for a disk or releases the interpreter's lock on a thread."""

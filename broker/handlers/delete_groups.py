@@ -37,4 +37,7 @@ def handle(ctx: BrokerContext, request: Request[m.DeleteGroupsRequest]) -> Any:
 
         manager.delete_group(result.group_id, done)
 
-    return paced(ctx.pieces, response.results, delete, later.now_or_later)
+    def weigh(result: _Result) -> int:
+        return 1 + len(manager.cells_of(result.group_id))
+
+    return paced(ctx.pieces, response.results, delete, later.now_or_later, weigh=weigh)

@@ -31,14 +31,17 @@ _GroupTopic = m.OffsetFetchResponse.OffsetFetchResponseTopics
 _GroupPartition = m.OffsetFetchResponse.OffsetFetchResponsePartitions
 _Topic = m.OffsetFetchResponse.OffsetFetchResponseTopic
 _Partition = m.OffsetFetchResponse.OffsetFetchResponsePartition
+_Reader = tuple[str | None, int]
 
 
 def handle(ctx: BrokerContext, request: Request[m.OffsetFetchRequest]) -> Any:
-    """The answer, or a `Later` where it has to wait for what was written before."""
+    """The answer, a `Later` where it has to wait for what was written before, a coroutine for very many."""
     body, version = request.body, request.version
     if version < GROUPS_FROM:
+        if _size(ctx, body) > AT_ONCE:
+            return _one_in_pieces(ctx, body, version)
         return _one_group(ctx, body, version)
-    if sum(map(_size, body.groups)) > AT_ONCE:
+    if sum(_size(ctx, each) for each in body.groups) > AT_ONCE:
         return _fetch_in_pieces(ctx, body, version)
     later = Later()
     answers = [_Group(group_id=each.group_id) for each in body.groups]
@@ -64,9 +67,13 @@ def handle(ctx: BrokerContext, request: Request[m.OffsetFetchRequest]) -> Any:
     return later.now_or_later()
 
 
-def _size(asked: m.OffsetFetchRequest.OffsetFetchRequestGroup) -> int:
-    topics = asked.topics or ()
-    return 1 + len(topics) + sum(len(topic.partition_indexes) for topic in topics)
+def _size(
+    ctx: BrokerContext, asked: m.OffsetFetchRequest | m.OffsetFetchRequest.OffsetFetchRequestGroup
+) -> int:
+    """How many things there are to look at for a group."""
+    if asked.topics is None:
+        return 1 + len(ctx.groups.manager().cells_of(asked.group_id))
+    return 1 + len(asked.topics) + sum(len(topic.partition_indexes) for topic in asked.topics)
 
 
 async def _fetch_in_pieces(
@@ -95,37 +102,98 @@ async def _fill(
     require_stable: bool,
 ) -> None:
     wanted, unknown = await ctx.pieces.run(_wanted(ctx, asked, version))
-    told = Later()
-    _ask(ctx, asked, wanted, version, require_stable, lambda *found: told.give(found))
-    answer.error_code, found = await told.response()
+    reader = _reader(asked, version)
+    answer.error_code, found = await _fetched(ctx, asked.group_id, wanted, require_stable, reader)
     if found is not None:
         answer.topics = await ctx.pieces.run(_group_topics(ctx, found, version)) + unknown
 
 
+async def _fetched(
+    ctx: BrokerContext,
+    group_id: str,
+    wanted: dict[TopicPartition, None] | None,
+    require_stable: bool,
+    reader: _Reader = NO_READER,
+) -> tuple[ErrorCode, list[Fetched] | None]:
+    """Many offsets of a group, some at a time; each is as it was when it was looked at."""
+    manager = ctx.groups.manager()
+    cells = list(wanted or ()) if wanted is not None else manager.cells_of(group_id)
+    found: list[Fetched] = []
+    for some in split(cells) if cells else ([],):
+        await ctx.pieces.turn()
+        told = Later()
+        manager.fetch_offsets(
+            group_id,
+            list(some),
+            lambda *offsets, told=told: told.give(offsets),
+            require_stable=require_stable,
+            reader=reader,
+        )
+        error, part = await told.response()
+        if part is None:
+            return error, None
+        # What was removed meanwhile is not part of everything any more.
+        found += part if wanted is not None else [each for each in part if each.offset >= 0 or each.error]
+    return ErrorCode.NONE, found
+
+
 def _one_group(ctx: BrokerContext, body: m.OffsetFetchRequest, version: int) -> Any:
     later = Later()
-    wanted: list[TopicPartition] | None = None
-    if body.topics is not None:
-        named = ((topic.name, index) for topic in body.topics for index in topic.partition_indexes)
-        wanted = list(dict.fromkeys(named))
+    wanted = at_once(_named(body))
 
     def done(error: ErrorCode, found: list[Fetched] | None) -> None:
-        response = m.OffsetFetchResponse()
-        if error is not ErrorCode.NONE and version >= TOP_ERROR_FROM:
-            response.error_code = error
-        elif error is not ErrorCode.NONE:
-            found = [Fetched(topic, index, error=error) for topic, index in wanted or ()]
-        by_topic: dict[str, _Topic] = {}
-        for each in found or ():
-            topic = by_topic.get(each.topic)
-            if topic is None:
-                topic = by_topic[each.topic] = _Topic(name=each.topic)
-            topic.partitions.append(_Partition(**_fields(each)))
-        response.topics = list(by_topic.values())
-        later.give(response)
+        later.give(at_once(_old_response(error, found, wanted, version)))
 
-    ctx.groups.manager().fetch_offsets(body.group_id, wanted, done, require_stable=body.require_stable)
+    partitions = None if wanted is None else list(wanted)
+    ctx.groups.manager().fetch_offsets(body.group_id, partitions, done, require_stable=body.require_stable)
     return later.now_or_later()
+
+
+async def _one_in_pieces(
+    ctx: BrokerContext, body: m.OffsetFetchRequest, version: int
+) -> m.OffsetFetchResponse:
+    wanted = await ctx.pieces.run(_named(body))
+    error, found = await _fetched(ctx, body.group_id, wanted, body.require_stable)
+    return await ctx.pieces.run(_old_response(error, found, wanted, version))
+
+
+def _named(body: m.OffsetFetchRequest) -> Steps[dict[TopicPartition, None] | None]:
+    """The partitions that an old request names; None for all there are."""
+    if body.topics is None:
+        return None
+    wanted: dict[TopicPartition, None] = {}
+    left = AT_ONCE
+    for topic in body.topics:
+        for indexes in split(topic.partition_indexes):
+            wanted.update(dict.fromkeys((topic.name, index) for index in indexes))
+            left -= len(indexes)
+            if left <= 0:
+                yield
+                left = AT_ONCE
+    return wanted
+
+
+def _old_response(
+    error: ErrorCode,
+    found: list[Fetched] | None,
+    wanted: dict[TopicPartition, None] | None,
+    version: int,
+) -> Steps[m.OffsetFetchResponse]:
+    response = m.OffsetFetchResponse()
+    if error is not ErrorCode.NONE and version >= TOP_ERROR_FROM:
+        response.error_code = error
+    elif error is not ErrorCode.NONE:
+        found = [Fetched(topic, index, error=error) for topic, index in wanted or ()]
+    by_topic: dict[str, _Topic] = {}
+    for number, each in enumerate(found or (), 1):
+        if not number % AT_ONCE:
+            yield
+        topic = by_topic.get(each.topic)
+        if topic is None:
+            topic = by_topic[each.topic] = _Topic(name=each.topic)
+        topic.partitions.append(_Partition(**_fields(each)))
+    response.topics = list(by_topic.values())
+    return response
 
 
 def _fetch_group(
@@ -189,14 +257,17 @@ def _ask(
     require_stable: bool,
     done: Callable[[ErrorCode, list[Fetched] | None], None],
 ) -> None:
-    reader = (asked.member_id, asked.member_epoch) if version >= READER_FROM else NO_READER
     ctx.groups.manager().fetch_offsets(
         asked.group_id,
         None if wanted is None else list(wanted),
         done,
         require_stable=require_stable,
-        reader=reader,
+        reader=_reader(asked, version),
     )
+
+
+def _reader(asked: m.OffsetFetchRequest.OffsetFetchRequestGroup, version: int) -> _Reader:
+    return (asked.member_id, asked.member_epoch) if version >= READER_FROM else NO_READER
 
 
 def _group_topics(ctx: BrokerContext, found: list[Fetched], version: int) -> Steps[list[_GroupTopic]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol import messages as m
 from protocol.headers import encode_response_header
@@ -10,6 +10,8 @@ from runtime.files import Buffer, FileRegion
 
 if TYPE_CHECKING:
     from broker.net.connection import Connection
+
+BIG_ELEMENTS: Final = 2_000
 
 
 class FramedAnswer:
@@ -26,6 +28,26 @@ def frame_answer(api_key: int, version: int, correlation_id: int, response: m.Me
     head = encode_response_header(api_key, version, correlation_id)
     body = response.encode(version)
     return (len(head) + len(body)).to_bytes(4, "big") + head + body
+
+
+def is_big(answer: object) -> bool:
+    """Whether so much has to be encoded that it would hold the loop: more than `BIG_ELEMENTS` structs, each
+    of which takes a microsecond. Stops to count there.
+    """
+    return isinstance(answer, m.Struct) and _room_after(answer, BIG_ELEMENTS) < 0
+
+
+def _room_after(struct: m.Struct, room: int) -> int:
+    """What is left of `room` when all structs inside have been counted; below 0 where it is too little."""
+    for name in struct.__slots__:
+        value = getattr(struct, name)
+        if type(value) is list and value and isinstance(value[0], m.Struct):
+            room -= len(value)
+            for each in value:
+                if room < 0:
+                    return room
+                room = _room_after(each, room)
+    return room
 
 
 def put_parts(connection: Connection, parts: list[Buffer | FileRegion]) -> None:

@@ -2,7 +2,8 @@
 
 Produce and Fetch decode for themselves (`HotHandler`); every other API has a handler in the table, a plain or
 an async function. A plain one is answered within the call, or when the `Later` that it returns is given its
-response; an async one runs in a task. Its connection waits meanwhile.
+response; an async one runs in a task, and where its answer is big that is encoded in a thread: the
+interpreter's own switching keeps the loop alive. Its connection waits meanwhile.
 
 What cannot be answered closes the connection, with one line that names client, API, version and reason (Kafka
 closes too, in every case except ApiVersions, whose unsupported version gets error 35 in the oldest form so
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.handlers.later import Later
 from broker.handlers.request import Request
-from broker.net.answers import FramedAnswer, frame_answer, put_parts
+from broker.net.answers import FramedAnswer, frame_answer, is_big, put_parts
 from broker.net.big_bodies import BIG_BODY_BYTES
 from broker.net.failures import failure_answer
 from broker.net.frame_size import GENERAL_BYTES_MAX, ONLY_PRODUCE
@@ -215,6 +216,8 @@ class Dispatcher:
     ) -> None:
         try:
             answer = await response
+            if not connection.closed and is_big(answer):
+                answer = await connection.hub.env.blocking.submit(_framed, header, answer)
         except Exception as error:
             self._failed(connection, header, body, error)
             return

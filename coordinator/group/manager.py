@@ -8,6 +8,7 @@ before, in the handlers, as they know the request's principal and listener.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -217,8 +218,7 @@ class GroupManager(OffsetRequests):
         def make(shard: GroupShard, groups: list[str]) -> Removal:
             return shard.remove_expired(groups, self._clock.now_ms(), self.retention_ms)
 
-        for partition in self.runtime.active_partitions():
-            self._in_slices(partition, make, done)
+        self._in_slices(make, done)
 
     def topics_deleted(
         self,
@@ -237,33 +237,52 @@ class GroupManager(OffsetRequests):
                 records += shard.share.without_topics(groups, gone_ids)
             return Removal(records, lambda: None)
 
-        for partition in self.runtime.active_partitions():
-            self._in_slices(partition, make, done)
+        self._in_slices(make, done)
 
     def _in_slices(
         self,
-        partition: int,
         make: Callable[[GroupShard, list[str]], Removal],
         done: Callable[[ErrorCode, None], None],
     ) -> None:
-        """Go through the groups of a partition, a slice a turn of the timer. Ends at the first error."""
-        slices = self.runtime.read(partition, lambda shard: shard.slices())
-        slices.reverse()
+        """Go through the groups of all partitions, one slice a turn of the timer, and the next of a partition
+        when the one before is written. Ends for a partition at its first error.
+        """
+        slices: dict[int, list[list[str]]] = {}
+        ready: deque[int] = deque()
+        is_set = False
 
         def step() -> None:
-            groups = slices.pop()
-            self._remove(partition, lambda shard: make(shard, groups), went)
+            nonlocal is_set
+            is_set = False
+            partition = ready.popleft()
+            groups = slices[partition].pop()
+            self._remove(
+                partition, lambda shard: make(shard, groups), lambda error, _: went(partition, error)
+            )
+            go_on()
 
-        def went(error: ErrorCode, _: None) -> None:
-            if error is not ErrorCode.NONE or not slices:
+        def went(partition: int, error: ErrorCode) -> None:
+            if error is not ErrorCode.NONE or not slices[partition]:
                 done(error, None)
             else:
+                ready.append(partition)
+                go_on()
+
+        def go_on() -> None:
+            nonlocal is_set
+            if ready and not is_set:
+                is_set = True
                 self._timer.add(0, step)
 
-        if slices:
+        for partition in self.runtime.active_partitions():
+            found = slices[partition] = self.runtime.read(partition, lambda shard: shard.slices())
+            found.reverse()
+            if found:
+                ready.append(partition)
+            else:
+                done(ErrorCode.NONE, None)
+        if ready:
             step()
-        else:
-            done(ErrorCode.NONE, None)
 
     def _remove(
         self,

@@ -95,6 +95,14 @@ class OffsetRequests:
             return
         done(ErrorCode.NONE, found)
 
+    def cells_of(self, group_id: str) -> list[TopicPartition]:
+        """The partitions that a group has offsets for; none where it is not looked after here."""
+        try:
+            partition = self.partition_of(group_id, may_be_empty=True)
+            return self.runtime.read(partition, lambda shard: shard.offsets.cells(group_id))
+        except CoordinatorError:
+            return []
+
     def delete_offsets(
         self,
         group_id: str,

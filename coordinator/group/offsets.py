@@ -141,6 +141,11 @@ class Offsets:
                 found.append(Fetched(*cell, stored[0], stored[1], stored[2]))
         return found
 
+    def cells(self, group: str) -> list[TopicPartition]:
+        """What a group has something committed for, be it that of records on their way."""
+        row, committed = self.committed.row(group), self.committed.committed_row(group)
+        return list(row) if committed is row else list(dict.fromkeys(committed) | dict.fromkeys(row))
+
     def groups(self) -> list[str]:
         """Groups that have offsets, committed or pending; live."""
         return list(dict.fromkeys(self.committed.outer_keys()) | dict.fromkeys(self.producers.outer_keys()))

@@ -11,6 +11,7 @@ from protocol.records.builder import build_batch
 from protocol.records.control import build_end_marker
 from protocol.records.legacy import build_message_set
 from protocol.records.rules import trusted_batch
+from runtime.pieces import Pieces
 from tests.unit.coordinator.memory_topic import MemoryTopic
 
 Seen = list[tuple[bytes, bytes | None, int, int] | tuple[int, bool]]
@@ -167,3 +168,31 @@ def test_an_empty_partition_is_loaded_at_once() -> None:
     done = asyncio.run(load(topic, 0, Recorder(), lambda: True))
     assert done is not None
     assert done.records == topic.reads == 0
+
+
+def test_loads_that_share_turns_do_one_piece_in_a_pass() -> None:
+    """So many of them hold the loop for no longer at a time than one."""
+    count = 3
+    whole = RECORDS_PER_TURN * count
+    topics = [MemoryTopic() for _ in range(4)]
+    for topic in topics:
+        topic.append(0, trusted_batch(batch(0, *[b"v"] * whole)), 0, lambda error: None)
+    shards = [Recorder() for _ in topics]
+    per_pass: list[int] = []
+
+    async def main() -> None:
+        pieces = Pieces()
+        loads = [
+            asyncio.ensure_future(load(topic, 0, shard, lambda: True, turn=pieces.turn))
+            for topic, shard in zip(topics, shards, strict=True)
+        ]
+        seen = 0
+        while not all(each.done() for each in loads):
+            await asyncio.sleep(0)
+            now = sum(len(shard.seen) for shard in shards)
+            per_pass.append(now - seen)
+            seen = now
+        assert seen == whole * len(topics)
+
+    asyncio.run(main())
+    assert max(per_pass) == RECORDS_PER_TURN

@@ -38,6 +38,23 @@ def test_offsets(offset, result):
     on_broker(story)
 
 
+def test_many_are_moved_some_at_a_time(monkeypatch):
+    monkeypatch.setattr("replication.delete_records.MOVED_AT_ONCE", 2)
+
+    async def story(broker):
+        await broker.create("t", partitions=5)
+        partitions = [broker.replicas.get("t", index) for index in range(5)]
+        for partition in partitions:
+            produce(partition, 1)
+        steps = delete_records(
+            [("t", index, -1) for index in range(5)], broker.replicas.find, broker.logs.persist_log_starts
+        )
+        moved = [sum(partition.log.start_offset for partition in partitions) for _ in steps]
+        assert moved == [2, 4, 5]
+
+    on_broker(story)
+
+
 def test_the_start_never_goes_back():
     async def story(broker):
         await broker.create("t")

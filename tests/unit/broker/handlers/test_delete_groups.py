@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from runtime.pieces import AT_ONCE, Pieces
 from tests.support.handler_broker import HandlerBroker
 from tests.unit.broker.handlers.group_requests import GROUP, NO_DELAY, commit, fetched, settle
 
@@ -40,6 +42,29 @@ def test_every_version_deletes(broker: HandlerBroker, version: int) -> None:
     }
     assert fetched(broker, "t", "one") == -1
     assert delete(broker, "one") == {"one": ErrorCode.GROUP_ID_NOT_FOUND}
+
+
+def test_big_groups_go_one_after_the_other(broker: HandlerBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in a pass of the loop of its own."""
+    settle(broker)
+    count = AT_ONCE // 2 + 1
+    broker.create("big", count)
+    request = m.OffsetCommitRequest
+    place = request.OffsetCommitRequestPartition
+    places = [place(partition_index=index, committed_offset=1) for index in range(count)]
+    for name in ("one", "two"):
+        topics = [request.OffsetCommitRequestTopic(name="big", partitions=places)]
+        broker.call(request(group_id=name, topics=topics), 9)
+    manager, turn = broker.ctx.groups.manager(), Pieces.turn
+    there: list[int] = []
+
+    def watched(pieces: Pieces) -> asyncio.Future[None]:
+        there.append(sum(len(shard.offsets.groups()) for shard in manager.runtime.read_all(lambda s: s)))
+        return turn(pieces)
+
+    monkeypatch.setattr(Pieces, "turn", watched)
+    assert delete(broker, "one", "two") == dict.fromkeys(("one", "two"), ErrorCode.NONE)
+    assert there == [2, 1]
 
 
 def test_nothing_to_delete(broker: HandlerBroker) -> None:

@@ -140,6 +140,9 @@ def leave() -> m.LeaveGroupRequest:
 
 def fetch_offsets(version: int, everything: bool = False) -> m.OffsetFetchRequest:
     request = m.OffsetFetchRequest
+    if version < 8:
+        named = [request.OffsetFetchRequestTopic(name=name, partition_indexes=[0, 1, 0]) for name in names()]
+        return request(group_id=GROUP, topics=None if everything else named)
     topic = request.OffsetFetchRequestTopics
     if version >= 10:
         topics = [topic(topic_id=UNKNOWN_ID, partition_indexes=[0, 1])]
@@ -227,6 +230,9 @@ def add_partitions() -> m.AddPartitionsToTxnRequest:
         (pages(), 0),
         (log_dirs(), 3),
         (leave(), 5),
+        (fetch_offsets(1), 1),
+        (fetch_offsets(7), 7),
+        (fetch_offsets(7, everything=True), 7),
         (fetch_offsets(8), 8),
         (fetch_offsets(9, everything=True), 9),
         (fetch_offsets(10), 10),

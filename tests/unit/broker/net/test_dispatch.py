@@ -1,8 +1,10 @@
+import asyncio
 import dataclasses
 
 import pytest
 
 from broker.handlers.later import Later
+from broker.net.answers import BIG_ELEMENTS
 from protocol import messages as m
 from protocol.api_keys import ApiKey
 from replication.metadata.payloads import BadPayload
@@ -93,8 +95,6 @@ def test_what_the_metadata_store_refuses_is_minus_1_and_one_line_without_a_trace
 
 
 def test_an_async_handler_holds_back_what_is_behind_it(broker, client):
-    import asyncio
-
     gate = asyncio.Event()
 
     async def slow(ctx, request):
@@ -243,6 +243,59 @@ def test_a_big_body_is_decoded_beside_the_loop_and_answered_in_order(broker, cli
     (first, data), (second, _) = client.answers()
     assert (first, second) == (1, 2)
     assert len(decode(ApiKey.METADATA, 9, data).topics) == 5000
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_big_answer_of_an_async_handler_is_encoded_beside_the_loop(broker, client, monkeypatch, gone):
+    topics = [m.MetadataResponse.MetadataResponseTopic(name="t") for _ in range(BIG_ELEMENTS + 1)]
+
+    async def many(ctx, request):
+        return m.MetadataResponse(topics=topics)
+
+    async def send():
+        encoding = asyncio.get_running_loop().create_future()
+
+        async def held(function, *args):
+            await encoding
+            return function(*args)
+
+        monkeypatch.setattr(broker.hub.env.blocking, "submit", held)
+        client.send(frame(m.MetadataRequest(), 9, 1) + frame(m.ApiVersionsRequest(), 0, 2))
+        other.send(frame(m.ApiVersionsRequest(), 0, 3))
+        await other.wrote(1)
+        assert client.peek() == []
+        if gone:
+            client.connection.connection_lost(None)
+        encoding.set_result(None)
+        if not gone:
+            await client.wrote(1)
+
+    other = broker.connect()
+    replace_handler(broker, ApiKey.METADATA, many)
+    broker.run(send())
+    assert [correlation_id for correlation_id, _ in other.answers()] == [3]
+    if gone:
+        assert client.answers() == []
+    else:
+        (first, data), (second, _) = client.answers()
+        assert (first, second) == (1, 2)
+        assert len(decode(ApiKey.METADATA, 9, data).topics) == len(topics)
+
+
+def test_a_big_answer_that_cannot_be_encoded_is_minus_1(broker, client):
+    brokers = [m.DescribeClusterResponse.DescribeClusterBroker(host=7)] * (BIG_ELEMENTS + 1)
+
+    async def broken(ctx, request):
+        return m.DescribeClusterResponse(brokers=brokers)
+
+    async def send():
+        client.send(frame(m.DescribeClusterRequest(), 0, 1))
+        await client.wrote(1)
+
+    replace_handler(broker, ApiKey.DESCRIBE_CLUSTER, broken)
+    broker.run(send())
+    [(_, data)] = client.answers()
+    assert decode(ApiKey.DESCRIBE_CLUSTER, 0, data).error_code == -1
 
 
 def test_the_client_id_in_a_line_is_bounded_and_readable(broker, client, caplog):

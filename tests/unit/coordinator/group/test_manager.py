@@ -190,6 +190,29 @@ def test_many_groups_expire_in_slices() -> None:
     assert len(answers) == 2
 
 
+def test_partitions_take_turns_when_offsets_leave_them() -> None:
+    """However many partitions there are, one turn of the timer has one slice of one of them."""
+    groups = Requests()
+    groups.runtime.start(3)
+    shards = [groups.shard]
+    for partition in (1, 2):
+        groups.runtime.load(partition, 1)
+        groups.tasks.run()
+        shards.append(groups.shard)
+    for number in range(12):
+        groups.manager.commit_offsets(f"g{number}", NOBODY, 8, [Commit("t", 0, 1)], lambda *got: None)
+    groups.topic.commit(12)
+    assert all(shard.offsets.groups() for shard in shards)
+    answers: list = []
+    groups.manager.topics_deleted(["t"], lambda *got: answers.append(got))
+    for left in (2, 1, 0):
+        assert [bool(shard.offsets.groups()) for shard in shards].count(True) == left
+        groups.time.advance(1)
+    assert answers == []
+    groups.topic.commit(3)
+    assert answers == [(E.NONE, None)] * 3
+
+
 def end(groups: Requests, commit: bool, producer: Producer = FIRST) -> None:
     groups.runtime.write_end_marker(0, *producer, 1, commit, lambda error, _: None)
     groups.topic.commit()
