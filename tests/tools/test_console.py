@@ -13,6 +13,8 @@ from tests.support.wire_client import WireClient
 
 _names = itertools.count(1)
 
+HEARTBEAT_MS = 300  # of the classic protocol: who has to rejoin hears it so soon
+
 EVERYTHING = tuple(
     part
     for field in ("timestamp", "partition", "offset", "epoch", "headers", "key", "value")
@@ -225,7 +227,11 @@ def test_our_console_consumer_shares_a_group_with_another_client(option, strateg
         | (
             {"group.protocol": "consumer"}
             if newer
-            else {"partition.assignment.strategy": strategy, "session.timeout.ms": 30_000}
+            else {
+                "partition.assignment.strategy": strategy,
+                "session.timeout.ms": 30_000,
+                "heartbeat.interval.ms": HEARTBEAT_MS,
+            }
         )
     )
     other.subscribe([topic])
@@ -237,8 +243,8 @@ def test_our_console_consumer_shares_a_group_with_another_client(option, strateg
     try:
         wait_until(lambda: other_has(4), "the other client to be alone")
         reads = ("console-consumer", *option, "--topic", topic, "--group", group, "--from-beginning")
-        if newer:
-            reads += ("--command-property", strategy)
+        setting = strategy if newer else f"heartbeat.interval.ms={HEARTBEAT_MS}"
+        reads += ("--command-property", setting)
         with background_tool(*reads) as ours:
             wait_until(lambda: other_has(2), "the two to share")
             lines = lines_from(0, 40)

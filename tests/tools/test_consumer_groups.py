@@ -265,7 +265,8 @@ VIEWS = (
 @pytest.mark.parametrize("kind", ["classic", "classic-instances", "consumer"])
 def test_groups_with_members_are_shown_as_kafkas_tool_shows_them(at, kind) -> None:
     group = f"cg-live-{kind}"
-    settings = {"group.protocol": "consumer"} if kind == "consumer" else {}
+    newer = {"group.protocol": "consumer"}
+    settings = newer if kind == "consumer" else {"heartbeat.interval.ms": 300}
     with members(at[1], group, 2, **settings):
         for view in VIEWS:
             assert_same_lines("consumer-groups", *at, *view, "--group", group)
