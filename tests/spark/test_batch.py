@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,6 +32,18 @@ def broker(rows: list[Row]):
     with OttlaProcess({**settings, "log.retention.ms": "-1"}) as broker:  # the flights are of 2013
         write_with_confluent(broker.bootstrap_servers, "flights", rows, "lz4", PARTITIONS)
         yield broker
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """With so many records it pays that queries are compiled."""
+    names = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+    before = {name: spark.conf.get(name) for name in names}
+    for name, value in zip(names, ("true", "FALLBACK"), strict=True):
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, str(value))
 
 
 def read(spark: SparkSession, broker: OttlaProcess, **options: str) -> DataFrame:

@@ -23,7 +23,7 @@ from tests.support.ottla_process import OttlaProcess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 PARTITIONS = 3
 NOW = "available-now"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.audit.report import Report
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 COUNT = 3_000
 PARTITIONS = 3

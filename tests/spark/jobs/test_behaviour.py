@@ -27,6 +27,7 @@ from spark_jobs.running import Stopping
 from spark_jobs.views.events import Times
 from spark_jobs.views.queries import Behaviour, run
 from tests.clients.datasets import flights
+from tests.spark.jobs.groups import CHANGES
 from tests.spark.topics import Record, batch, create, fresh, write
 from tests.support.ottla_process import OttlaProcess
 from tests.support.waiting import wait_until
@@ -34,7 +35,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group(CHANGES)]
 
 FLIGHTS = 5_000  # the first six days of 2013
 TIMES = Times("330 minutes", "1 day", "480 minutes", "1 day", "3 days")

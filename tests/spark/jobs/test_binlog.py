@@ -17,6 +17,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.mariadb,
+    pytest.mark.xdist_group("binlog"),  # starts no Spark
     # of mysql-replication
     pytest.mark.filterwarnings("ignore:'db' is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:datetime.datetime.utcfromtimestamp:DeprecationWarning"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.spark.jobs.cdc import create, gone, item, run, send, sync_of
+from tests.spark.jobs.groups import CHANGES
 from tests.support.ottla_process import OttlaProcess
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.sinks.manifest import ManifestSink
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group(CHANGES)]
 
 
 def test_generations_stay_for_a_grace_and_one_writer_owns_a_folder(

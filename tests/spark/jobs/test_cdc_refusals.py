@@ -10,13 +10,14 @@ import pytest
 from tests.clients.readers import read_with_confluent
 from tests.spark.jobs.cdc import GOOD, ITEMS, create, gone, item, raw, run, send, sync_of, target
 from tests.spark.jobs.flaky_search import CUT, CUT_HALF, FlakySearch
+from tests.spark.jobs.groups import CHANGES
 from tests.support.mariadb_process import MariadbProcess
 from tests.support.ottla_process import OttlaProcess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.mariadb]
+pytestmark = [pytest.mark.spark, pytest.mark.mariadb, pytest.mark.xdist_group(CHANGES)]
 
 POISON = [
     ((None, {"op": "d"}), "no key"),

@@ -17,6 +17,7 @@ import pytest
 from tests.spark.jobs.binlog_process import run_binlog
 from tests.spark.jobs.cdc import GOOD, ITEMS, PARTITIONS, gone, item, run, send, sync_of, target
 from tests.spark.jobs.flaky_search import HOLD, OK, FlakySearch
+from tests.spark.jobs.groups import CHANGES
 from tests.spark.jobs.job_process import TIMEOUT_S, JobProcess
 from tests.support.jars import mariadb_connector_jars, spark_kafka_jars
 from tests.support.mariadb_process import MariadbProcess
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.mariadb,
+    pytest.mark.xdist_group(CHANGES),
     # of mysql-replication
     pytest.mark.filterwarnings("ignore:'db' is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:datetime.datetime.utcfromtimestamp:DeprecationWarning"),
@@ -196,7 +198,9 @@ def test_killed_in_the_middle_of_batches(
     spark: SparkSession, mariadb: MariadbProcess, ottla_process: OttlaProcess, tmp_path: Path
 ) -> None:
     """kill -9 when the table has a batch and index and Parquet don't; at the end all have the state, once."""
-    from spark_jobs.sinks.manifest import read_state
+    from spark_jobs.sinks.manifest import ManifestSink, read_state
+    from spark_jobs.sinks.mariadb import MariadbSink
+    from spark_jobs.sinks.search import Index, SearchSink
 
     mariadb.run(f"CREATE OR REPLACE TABLE copy.killed {ITEMS}")
     state: dict[int, int] = {}
@@ -226,6 +230,12 @@ def test_killed_in_the_middle_of_batches(
         table = mariadb.rows("SELECT COALESCE(SUM(next_offset), 0) FROM copy.killed_cdc_offsets")[0][0]
         return int(table), sum(parquet.values())
 
+    def sinks(index: FlakySearch) -> list[Sink]:
+        """What the arguments say."""
+        parquet = ManifestSink(spark, str(tmp_path / "state"))
+        search = SearchSink(Index(index.url, "killed"))
+        return [MariadbSink(spark, target(mariadb, "killed")), search, parquet]
+
     with FlakySearch() as index:
         for passing in (0, 1):
             index.steps = [*[OK] * passing, HOLD]
@@ -236,11 +246,8 @@ def test_killed_in_the_middle_of_batches(
                 assert parquet < table <= parquet + 99
                 job.kill()
             index.let_go()
-        with JobProcess(*arguments, "--search-url", index.url) as job:
-            wait_until(
-                lambda: applied() == (450, 450) or job.process.poll() is not None, "the rest", TIMEOUT_S
-            )
-            assert job.terminate() == 0, job.output()
+        run(spark, ottla_process, sync_of("killed", tmp_path / "checkpoint", *sinks(index)))
+        assert applied() == (450, 450)
         assert index.state() == {str(key): {"id": key, "n": number} for key, number in state.items()}
     assert dict(mariadb.rows("SELECT id, n FROM copy.killed")) == state
     rows = read_state(spark, str(tmp_path / "state")).select("id", "n").collect()

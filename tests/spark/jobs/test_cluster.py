@@ -18,7 +18,7 @@ from tests.spark.topics import fresh
 from tests.support.jars import spark_kafka_jars
 from tests.support.ottla_process import OttlaProcess
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-cluster")]
 
 SMALL = ("spark.executor.memory=512m", "spark.driver.memory=512m", "spark.cores.max=2")
 

@@ -22,6 +22,7 @@ from spark_jobs.jobs.drain import Drain, run
 from spark_jobs.kafka import Kafka
 from spark_jobs.options import Stream
 from tests.clients.datasets import flights
+from tests.spark.jobs.groups import CHANGES
 from tests.spark.jobs.job_process import TIMEOUT_S, JobProcess, run_job
 from tests.spark.topics import Record, add_partitions, admin, batch, create, fresh, write
 from tests.support.jars import spark_kafka_jars
@@ -32,7 +33,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group(CHANGES)]
 
 COUNT = 3_000
 PARTITIONS = 2

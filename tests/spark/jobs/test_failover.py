@@ -21,6 +21,7 @@ from spark_jobs.jobs import archive, drain
 from spark_jobs.kafka import Kafka, Source
 from spark_jobs.options import Stream
 from spark_jobs.running import Stopping, end_after_batch
+from tests.spark.jobs.groups import CHANGES
 from tests.support.cluster_process import ClusterProcess
 from tests.support.waiting import wait_until
 from tests.support.zookeeper_process import ZookeeperProcess
@@ -28,7 +29,7 @@ from tests.support.zookeeper_process import ZookeeperProcess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group(CHANGES)]
 
 SOURCE, TARGET, GROUP = "orders", "orders-wide", "readers"
 PARTITIONS, WIDTH = 3, 6
