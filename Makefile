@@ -25,8 +25,7 @@ serve: $(VENV)/.ottla-installed compiled
 
 # Two workers for a processor: with one, the processors are idle for 59 % of the time, as tests wait for brokers.
 test: compiled $(VENV)/.ottla-test-installed
-	@$(MAKE) --no-print-directory -j 2 check collected
-	$(BIN)/python -m tests.support.machine
+	@$(MAKE) --no-print-directory -j 2 check collected machine
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(PYTEST)
 
 # pytest compiles the tests in its own way. Here it does that once, while mypy leaves a processor idle; else
@@ -34,6 +33,11 @@ test: compiled $(VENV)/.ottla-test-installed
 .PHONY: collected
 collected: $(VENV)/.ottla-test-installed
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -q -p no:cacheprovider tests > $(VENV)/collected.txt 2>&1 || true
+
+# What the tests need beside Python's packages, which mypy leaves a processor to fetch and to make.
+.PHONY: machine
+machine: $(VENV)/.ottla-test-installed
+	$(BIN)/python -m tests.support.machine
 
 check: $(VENV)/.ottla-test-installed
 	$(BIN)/ruff check $(SOURCES)
