@@ -31,6 +31,7 @@ class Groups(CoordinatorLife["GroupManager"]):
     """See the module. A key is a group id."""
 
     topic = TOPIC
+    modules = ("coordinator.group.manager", "coordinator.group.shard", "broker.config.group_configs")
     names = Names(
         who="Groups",
         partitions="offsets.topic.num.partitions",

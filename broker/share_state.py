@@ -28,6 +28,7 @@ class ShareState(CoordinatorLife["ShareStateManager"]):
     """See the module. A key is "group:topic id:partition"."""
 
     topic = TOPIC
+    modules = ("coordinator.share.manager", "coordinator.share.shard")
     names = Names(
         who="Share groups",
         partitions="share.coordinator.state.topic.num.partitions",

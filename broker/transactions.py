@@ -33,6 +33,7 @@ class Transactions(CoordinatorLife["TransactionManager"]):
     """See the module. A key is a transactional id."""
 
     topic = TOPIC
+    modules = ("coordinator.transaction.manager", "coordinator.transaction.shard")
     names = Names(
         who="Transactional ids",
         partitions="transaction.state.log.num.partitions",
