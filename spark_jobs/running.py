@@ -11,10 +11,12 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+from collections.abc import Callable
 from typing import Any
 
+from py4j.clientserver import ClientServer
 from py4j.protocol import Py4JError
-from pyspark import java_gateway
+from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -22,6 +24,7 @@ from spark_jobs.failures import JobFailed, explain
 from spark_jobs.progress import Progress
 
 LOOK_EVERY_S: Any = 0.25  # awaitTermination takes fractions, its annotation does not
+LOOK_EVERY_MS = 250
 _log = logging.getLogger(__name__)
 
 
@@ -124,33 +127,106 @@ def end_after_batch(query: StreamingQuery, stopping: Stopping | None = None) -> 
     """Returns when the query has ended: after the batch that runs, or at once where that is asked.
 
     Spark has `stop` only, which breaks a batch off, and between looking whether one runs and stopping another
-    may begin. Its loop asks the state that is set here before each batch. From then on the query counts as
-    ended (isActive, awaitTermination), so it is its thread that is awaited.
+    may begin. From when the end of a batch is settled the query counts as ended (isActive, awaitTermination),
+    so it is its thread that is awaited.
     """
     try:
-        java: Any = query._jsq
-        execution = java.streamingQuery()
-        if "Continuous" in type_name(execution):  # has no batches
+        if "Continuous" in type_name(jvm_query(query)):  # has no batches
             query.stop()
             return
-        thread = execution.queryExecutionThread()
-        state = execution.state()
-        name = type_name(state.get()).replace("ACTIVE", "TERMINATED").replace("INITIALIZING", "TERMINATED")
-        loader = state.get().getClass().getClassLoader()
-        state.set(loader.loadClass(name).getField("MODULE$").get(None))
+        batches = Batches(query)
     except Py4JError as error:  # another version of Spark: what is left is to stop between two batches
         _log.warning("Spark begins batches until it is stopped (%s)", type(error).__name__)
         while query.status["isTriggerActive"] and not query.awaitTermination(LOOK_EVERY_S):
             pass
         query.stop()
         return
-    idle = False
-    while thread.isAlive():
-        thread.join(int(LOOK_EVERY_S * 1000))
-        # twice: a status may be that of the batch before
-        was_idle, idle = idle, not query.status["isTriggerActive"]
-        if (idle and was_idle) or (stopping is not None and stopping.asked > 1):
-            query.stop()  # it waits for its next trigger
+
+    def at_once() -> bool:
+        return stopping is not None and stopping.asked > 1
+
+    waits = batches.end(at_once)
+    while not (waits or at_once()) and batches.thread.isAlive():
+        batches.thread.join(LOOK_EVERY_MS)
+    query.stop()
+
+
+class Batches:
+    """The thread of a query that makes batches and runs them, as the JVM shows it.
+
+    It asks a state whether to go on before each batch, and Spark 4.2 once more when it has planned one, which
+    it then interrupts: some of it may be in the sink by then. So the state may only be set where no batch has
+    begun. The thread takes a lock three times in a round: to make a batch, to commit it, and when all is
+    over. Who holds the lock sees it wait there; the steps that it has timed in this round tell where it is.
+    """
+
+    def __init__(self, query: StreamingQuery) -> None:
+        """Py4JError where this version of Spark has not what is needed."""
+        context: Any = SparkContext
+        if not isinstance(context._gateway, ClientServer):
+            raise Py4JError("locks need a thread of the JVM for each of Python's")
+        self._query = query
+        self._execution = jvm_query(query)
+        self.thread = self._execution.queryExecutionThread()
+        self._milliseconds = context._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        self._lock = self._execution.awaitProgressLock()  # a fair one: who waits longest is the next
+        self._state = self._execution.state()
+        state = self._state.get()
+        name = type_name(state).replace("ACTIVE", "TERMINATED").replace("INITIALIZING", "TERMINATED")
+        loader = state.getClass().getClassLoader()
+        self._terminated = loader.loadClass(name).getField("MODULE$").get(None)
+
+    def end(self, at_once: Callable[[], bool]) -> bool:
+        """Settle that the batch which runs is the last one, unless `at_once` asks for more.
+
+        Returns whether none runs, as the thread waits for its next trigger.
+        """
+        while self.thread.isAlive() and not at_once():
+            if not self._take_lock():
+                continue
+            try:
+                if self._stands_still(at_once):
+                    if self._is_over():
+                        self._state.set(self._terminated)
+                        return False
+                elif not at_once() and self._settled_while_idle():
+                    return True
+            finally:
+                self._lock.unlock()
+        return False
+
+    def _stands_still(self, at_once: Callable[[], bool]) -> bool:
+        """Whether the thread waits for the lock by now, not for its next trigger."""
+        idle = False
+        while not self._lock.hasQueuedThread(self.thread):
+            # twice: a status may be that of the batch before
+            was_idle, idle = idle, not self._query.status["isTriggerActive"]
+            if not self.thread.isAlive() or at_once() or (was_idle and idle):
+                return False
+            self.thread.join(LOOK_EVERY_MS)
+        return True
+
+    def _take_lock(self) -> bool:
+        """A thread that makes a batch has it for as long as Kafka does not answer."""
+        return bool(self._lock.tryLock(LOOK_EVERY_MS, self._milliseconds))
+
+    def _is_over(self) -> bool:
+        """Whether the thread has run its batch or found none: it waits to commit, or for the end."""
+        context = self._execution.getLatestExecutionContext()
+        return any(context.getDuration(step).isDefined() for step in ("addBatch", "triggerExecution"))
+
+    def _settled_while_idle(self) -> bool:
+        """It may have begun a batch just now; then it waits for the lock, and goes on."""
+        before = self._state.getAndSet(self._terminated)
+        if self._lock.hasQueuedThread(self.thread):
+            self._state.set(before)
+            return False
+        return True
+
+
+def jvm_query(query: StreamingQuery) -> Any:
+    java: Any = query._jsq
+    return java.streamingQuery()
 
 
 def type_name(java: Any) -> str:

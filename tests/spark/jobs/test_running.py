@@ -1,0 +1,137 @@
+"""A job that is asked to stop ends where no batch has begun: all that the checkpoint plans is done."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_jobs.running import Stopping, end_after_batch
+from tests.spark.topics import Running, fresh, numbered, places, stream, write
+from tests.support.ottla_process import OttlaProcess
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+pytestmark = pytest.mark.spark
+
+SOON = {"processingTime": "0 seconds"}
+HOURLY = {"processingTime": "1 hour"}
+
+
+@pytest.fixture
+def topic(jobs_broker: OttlaProcess) -> str:
+    name = fresh(jobs_broker, 1, stem="running")
+    write(jobs_broker, name, numbered([0], 0, 100))
+    return name
+
+
+@contextmanager
+def silent(broker: OttlaProcess) -> Iterator[None]:
+    """The broker answers nobody."""
+    broker.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        broker.signal(signal.SIGCONT)
+
+
+def made_and_done(checkpoint: Path) -> tuple[list[int], list[int]]:
+    """Batches that were planned, and those that are committed."""
+    made, done = (
+        sorted(int(path.name) for path in (checkpoint / kind).glob("[0-9]*"))
+        for kind in ("offsets", "commits")
+    )
+    return made, done
+
+
+def ending(query: StreamingQuery, stopping: Stopping | None = None) -> threading.Thread:
+    thread = threading.Thread(target=end_after_batch, args=(query, stopping))
+    thread.start()
+    return thread
+
+
+def wait_for_message(query: StreamingQuery, start: str) -> None:
+    wait_until(lambda: query.status["message"].startswith(start), f"a query that says {start!r}")
+
+
+def wait_until_asked(query: StreamingQuery) -> None:
+    java: Any = query._jsq
+    lock = java.streamingQuery().awaitProgressLock()
+    wait_until(lambda: lock.hasQueuedThreads() or not query.isActive, "the end to be asked for")
+
+
+def test_asked_while_a_batch_is_made(
+    spark: SparkSession, jobs_broker: OttlaProcess, topic: str, tmp_path: Path
+) -> None:
+    """Spark 4.2 interrupts a batch between its plan and its run when its query counts as ended by then."""
+    seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
+    with Running(seen, tmp_path, held=True, **SOON) as running:
+        wait_until(lambda: running.batches, "the first batch")
+        with silent(jobs_broker):
+            running.pass_on()
+            wait_for_message(running.query, "Getting offsets")
+            thread = ending(running.query)
+            wait_until_asked(running.query)
+        thread.join()
+    assert made_and_done(tmp_path) == ([0, 1], [0, 1])
+    assert running.seen == places(topic, {0: (0, 20)})
+
+
+def test_asked_while_a_batch_runs(
+    spark: SparkSession, jobs_broker: OttlaProcess, topic: str, tmp_path: Path
+) -> None:
+    seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
+    with Running(seen, tmp_path, held=True, **SOON) as running:
+        wait_until(lambda: running.batches, "the first batch")
+        thread = ending(running.query)
+        running.pass_on()
+        thread.join()
+    made, done = made_and_done(tmp_path)
+    assert made == done
+    assert running.seen == places(topic, {0: (0, 10 * len(done))})
+
+
+@pytest.mark.parametrize("trigger", [SOON, HOURLY], ids=["fast", "hourly"])
+def test_asked_while_there_is_nothing_to_do(
+    spark: SparkSession, jobs_broker: OttlaProcess, topic: str, tmp_path: Path, trigger: dict[str, str]
+) -> None:
+    """A query that looks for records all the time, and one that waits for its hour."""
+    seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest")
+    with Running(seen, tmp_path, **trigger) as running:
+        running.wait_for(places(topic, {0: (0, 100)}))
+        wait_until(lambda: made_and_done(tmp_path)[1] == [0], "the batch's commit")
+        end_after_batch(running.query)
+        assert not running.query.isActive
+    assert made_and_done(tmp_path) == ([0], [0])
+
+
+@pytest.mark.usefixtures("own_signals")
+def test_asked_twice_while_the_broker_is_silent(
+    spark: SparkSession, jobs_broker: OttlaProcess, topic: str, tmp_path: Path
+) -> None:
+    """The second request does not wait for the batch that is made."""
+    stopping = Stopping()
+    stopping.following = True
+    seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
+    with Running(seen, tmp_path, held=True, **SOON) as running:
+        wait_until(lambda: running.batches, "the first batch")
+        with silent(jobs_broker):
+            running.pass_on()
+            wait_for_message(running.query, "Getting offsets")
+            stopping.ask()
+            thread = ending(running.query, stopping)
+            wait_until_asked(running.query)
+            assert running.query.isActive
+            stopping.ask()
+            wait_until(lambda: not running.query.isActive, "the query to be broken off")
+        thread.join()
+    assert made_and_done(tmp_path) == ([0], [0])
+    assert running.seen == places(topic, {0: (0, 10)})
