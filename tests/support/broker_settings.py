@@ -10,7 +10,7 @@ BROKER = 4  # the type of the resource
 
 
 def setting(wire: WireClient, key: str) -> str | None:
-    """What counts at the broker at hand."""
+    """What counts at the broker at hand; None too for a key without a default that has not come to count."""
     describe = m.DescribeConfigsRequest
     [me] = wire.metadata().brokers
     resource = describe.DescribeConfigsResource(
@@ -18,8 +18,8 @@ def setting(wire: WireClient, key: str) -> str | None:
     )
     [result] = wire.send(describe(resources=[resource]), 4).results
     assert result.error_code == 0, result
-    [entry] = result.configs
-    return None if entry.value is None else str(entry.value)
+    entry = next(iter(result.configs), None)
+    return None if entry is None or entry.value is None else str(entry.value)
 
 
 def await_setting(wire: WireClient, key: str, value: str) -> None:
