@@ -58,9 +58,9 @@ def copied(compose: Compose) -> Counter[bytes]:
     return Counter(row.value for rows in found for _, row in rows if row.value is not None)
 
 
-def topics(compose: Compose) -> dict[str, list[int]]:
-    """How many replicas are in sync, by topic and partition."""
-    admin = AdminClient({"bootstrap.servers": bootstrap(compose), "log_level": 0})
+def topics(compose: Compose, ports: tuple[int, ...] = OUTSIDE) -> dict[str, list[int]]:
+    """How many replicas are in sync, by topic and partition, as the first broker knows that answers."""
+    admin = AdminClient({"bootstrap.servers": bootstrap(compose, ports), "log_level": 0})
     found = admin.list_topics(timeout=60).topics
     return {name: [len(each.isrs) for each in topic.partitions.values()] for name, topic in found.items()}
 
@@ -92,9 +92,9 @@ def test_all_services_start_in_their_order_and_end_in_good_order(
     def ready() -> bool:
         assert job.process is not None
         assert job.process.poll() is None, job.output()
-        return "orders-wide" in topics(compose)
+        return all("orders-wide" in topics(compose, (port,)) for port in OUTSIDE)
 
-    wait_until(ready, "the job's topic", 300)
+    wait_until(ready, "the job's topic at every broker", 300)  # each hears of it for itself
     wait_until(lambda: copied(compose) == Counter(VALUES), "all orders to be copied", 300)
     assert topics(compose)["orders-wide"] == [3] * 6
     assert job.stop() == 0, job.output()
