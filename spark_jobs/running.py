@@ -25,6 +25,7 @@ from spark_jobs.progress import Progress
 
 LOOK_EVERY_S: Any = 0.25  # awaitTermination takes fractions, its annotation does not
 LOOK_EVERY_MS = 250
+LOCK_MS = 1000  # while this side is not in the queue for the lock, a thread may pass it by
 _log = logging.getLogger(__name__)
 
 
@@ -208,7 +209,7 @@ class Batches:
 
     def _take_lock(self) -> bool:
         """A thread that makes a batch has it for as long as Kafka does not answer."""
-        return bool(self._lock.tryLock(LOOK_EVERY_MS, self._milliseconds))
+        return bool(self._lock.tryLock(LOCK_MS, self._milliseconds))
 
     def _is_over(self) -> bool:
         """Whether the thread has run its batch or found none: it waits to commit, or for the end."""
@@ -216,11 +217,19 @@ class Batches:
         return any(context.getDuration(step).isDefined() for step in ("addBatch", "triggerExecution"))
 
     def _settled_while_idle(self) -> bool:
-        """It may have begun a batch just now; then it waits for the lock, and goes on."""
+        """It may have begun a batch just now; then it comes to the lock, and goes on."""
         before = self._state.getAndSet(self._terminated)
-        if self._lock.hasQueuedThread(self.thread):
+        if self._comes_to_the_lock():
             self._state.set(before)
             return False
+        return True
+
+    def _comes_to_the_lock(self) -> bool:
+        """Not if it sleeps until its trigger: it asks the state then. In between it may be anywhere."""
+        while not self._lock.hasQueuedThread(self.thread):
+            if str(self.thread.getState()) in ("TIMED_WAITING", "TERMINATED"):
+                return False
+            self.thread.join(1)
         return True
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_jobs.running import Stopping, end_after_batch
-from tests.spark.topics import Running, fresh, numbered, places, stream, write
+from tests.spark.topics import TIMEOUT_S, Running, fresh, numbered, places, stream, write
 from tests.support.ottla_process import OttlaProcess
 from tests.support.waiting import wait_until
 
@@ -59,22 +59,27 @@ def ending(query: StreamingQuery, stopping: Stopping | None = None) -> threading
 
 
 def wait_for_message(query: StreamingQuery, start: str) -> None:
-    wait_until(lambda: query.status["message"].startswith(start), f"a query that says {start!r}")
+    wait_until(lambda: query.status["message"].startswith(start), f"a query that says {start!r}", TIMEOUT_S)
 
 
 def wait_until_asked(query: StreamingQuery) -> None:
     java: Any = query._jsq
     lock = java.streamingQuery().awaitProgressLock()
-    wait_until(lambda: lock.hasQueuedThreads() or not query.isActive, "the end to be asked for")
+    wait_until(lambda: lock.hasQueuedThreads() or not query.isActive, "the end to be asked for", TIMEOUT_S)
 
 
 def test_asked_while_a_batch_is_made(
-    spark: SparkSession, jobs_broker: OttlaProcess, topic: str, tmp_path: Path
+    spark: SparkSession,
+    jobs_broker: OttlaProcess,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Spark 4.2 interrupts a batch between its plan and its run when its query counts as ended by then."""
+    monkeypatch.setattr("spark_jobs.running.LOCK_MS", TIMEOUT_S * 1000)  # in the queue without a break
     seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
     with Running(seen, tmp_path, held=True, **SOON) as running:
-        wait_until(lambda: running.batches, "the first batch")
+        wait_until(lambda: running.batches, "the first batch", TIMEOUT_S)
         with silent(jobs_broker):
             running.pass_on()
             wait_for_message(running.query, "Getting offsets")
@@ -90,7 +95,7 @@ def test_asked_while_a_batch_runs(
 ) -> None:
     seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
     with Running(seen, tmp_path, held=True, **SOON) as running:
-        wait_until(lambda: running.batches, "the first batch")
+        wait_until(lambda: running.batches, "the first batch", TIMEOUT_S)
         thread = ending(running.query)
         running.pass_on()
         thread.join()
@@ -107,7 +112,7 @@ def test_asked_while_there_is_nothing_to_do(
     seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest")
     with Running(seen, tmp_path, **trigger) as running:
         running.wait_for(places(topic, {0: (0, 100)}))
-        wait_until(lambda: made_and_done(tmp_path)[1] == [0], "the batch's commit")
+        wait_until(lambda: made_and_done(tmp_path)[1] == [0], "the batch's commit", TIMEOUT_S)
         end_after_batch(running.query)
         assert not running.query.isActive
     assert made_and_done(tmp_path) == ([0], [0])
@@ -122,7 +127,7 @@ def test_asked_twice_while_the_broker_is_silent(
     stopping.following = True
     seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
     with Running(seen, tmp_path, held=True, **SOON) as running:
-        wait_until(lambda: running.batches, "the first batch")
+        wait_until(lambda: running.batches, "the first batch", TIMEOUT_S)
         with silent(jobs_broker):
             running.pass_on()
             wait_for_message(running.query, "Getting offsets")
@@ -131,7 +136,7 @@ def test_asked_twice_while_the_broker_is_silent(
             wait_until_asked(running.query)
             assert running.query.isActive
             stopping.ask()
-            wait_until(lambda: not running.query.isActive, "the query to be broken off")
+            wait_until(lambda: not running.query.isActive, "the query to be broken off", TIMEOUT_S)
         thread.join()
     assert made_and_done(tmp_path) == ([0], [0])
     assert running.seen == places(topic, {0: (0, 10)})
