@@ -22,7 +22,8 @@ class TcpProxy:
 
     `cut` closes all connections and refuses new ones (they are accepted and closed at once); `freeze` keeps
     the connections and passes nothing on, as a network does that loses packets, `freeze_answers` nothing to
-    the client; `heal` ends all of it. `accepted` counts connections.
+    the client, `freeze_after` comes when so many more bytes went to the server; `heal` ends all of it.
+    `accepted` counts connections.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -38,6 +39,7 @@ class TcpProxy:
         self._orders: queue.SimpleQueue[tuple[str, threading.Event]] = queue.SimpleQueue()
         self._mode = PASS
         self.accepted = 0
+        self._until_frozen: int | None = None  # bytes
         self._thread = threading.Thread(target=self._run, name="tcp-proxy", daemon=True)
         self._thread.start()
 
@@ -62,6 +64,13 @@ class TcpProxy:
 
     def freeze_answers(self) -> None:
         self._order(FREEZE_ANSWERS)
+
+    def freeze_after(self, count: int) -> None:
+        self._until_frozen = count
+
+    @property
+    def frozen(self) -> bool:
+        return self._mode == FREEZE
 
     def heal(self) -> None:
         self._order(PASS)
@@ -128,10 +137,19 @@ class TcpProxy:
             received = end.recv(CHUNK_BYTES)
             if received:
                 self._peers[end].sendall(received)
+                if self._until_frozen is not None and end not in self._servers:
+                    self._count(len(received))
                 return
         except OSError:
             pass
         self._drop(end)
+
+    def _count(self, passed: int) -> None:
+        assert self._until_frozen is not None
+        self._until_frozen -= passed
+        if self._until_frozen <= 0:
+            self._until_frozen = None
+            self._apply(FREEZE)
 
     def _drop(self, end: socket.socket) -> None:
         peer = self._peers.pop(end, None)
