@@ -43,7 +43,8 @@ class Player:
     """One transactional id. `open` is the number of its transaction, once something was added."""
 
     def __init__(self, wire: WireClient, name: str) -> None:
-        self.producer = TxnProducer(wire, name).init()
+        # its transactions stay open over many steps, and a step may take long
+        self.producer = TxnProducer(wire, name, timeout_ms=600_000).init()
         self.open: int | None = None
         self.has: set[int] = set()
 

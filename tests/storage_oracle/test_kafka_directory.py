@@ -15,6 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer
 from protocol import messages as m
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
+from tests.support.transactions import await_markers
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 from tests.support.zookeeper_process import ZookeeperProcess
@@ -72,6 +73,8 @@ def transactions(broker: KafkaProcess) -> None:
             producer.produce("orders", b"in a transaction %d" % number, partition=0)
         producer.flush(60)
         end(60)
+    # 150 records that are not of transactions, three times twenty and a marker
+    await_markers(broker.bootstrap_servers, "orders", 150 + 3 * 21)
 
 
 def commit(broker: Either, offset: int) -> None:
