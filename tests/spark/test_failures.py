@@ -35,7 +35,8 @@ pytestmark = pytest.mark.spark
 
 LOST = "Some data may have been lost"
 MAY_LOSE = {"failOnDataLoss": "false"}
-IMPATIENT = {"kafkaConsumer.pollTimeoutMs": "5000"}  # Spark asks for what is behind the end for so long
+# Spark asks for what is behind the end for so long, and for what is there no longer than that
+IMPATIENT = {"kafkaConsumer.pollTimeoutMs": "10000"}
 
 
 def read_now(spark: SparkSession, broker: Broker, checkpoint: Path, topic: str, **options: object) -> Running:

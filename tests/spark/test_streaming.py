@@ -17,6 +17,7 @@ from bench.offsets import end_offsets
 from ottla.client import KafkaClient
 from tests.clients.readers import read_with_confluent
 from tests.spark.topics import (
+    TIMEOUT_S,
     Running,
     add_partitions,
     batch,
@@ -125,15 +126,15 @@ def test_the_continuous_trigger_copies_what_comes(
 
     query = writer.start()
     try:
-        wait_until(lambda: end() == [20], "the first records to be copied")
+        wait_until(lambda: end() == [20], "the first records to be copied", TIMEOUT_S)
         write(ottla_process, topic, numbered([0, 1], 10, 20))
-        wait_until(lambda: epoch_with(20), "an epoch with what came later")
+        wait_until(lambda: epoch_with(20), "an epoch with what came later", TIMEOUT_S)
     finally:
         query.stop()
     write(ottla_process, topic, numbered([0, 1], 20, 25))
     query = writer.start()
     try:
-        wait_until(lambda: end() == [50], "what came in between to be copied")
+        wait_until(lambda: end() == [50], "what came in between to be copied", TIMEOUT_S)
     finally:
         query.stop()
     copied = read_with_confluent(ottla_process.bootstrap_servers, [copy], 1)[copy][0]
@@ -150,7 +151,7 @@ def test_new_topics_and_new_partitions_are_read_from_their_start(
     write(ottla_process, topic, numbered([0], 0, 5))
     seen = stream(spark, ottla_process, subscribePattern=f"{topic}.*", **QUICK_METADATA)
     with Running(seen, tmp_path, **SOON) as query:
-        wait_until(lambda: query.query.lastProgress, "the starting offsets, which are the latest")
+        wait_until(lambda: query.query.lastProgress, "the starting offsets, which are the latest", TIMEOUT_S)
         add_partitions(ottla_process, topic, 3)
         write(ottla_process, topic, numbered([0, 2], 5, 8))
         expected = places(topic, {0: (5, 8), 2: (0, 3)})

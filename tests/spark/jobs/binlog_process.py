@@ -18,6 +18,7 @@ from tests.support.ottla_process import CHECKOUT
 from tests.support.waiting import wait_until
 
 STOP_TIMEOUT_S = 90.0
+TIMEOUT_S = 180.0
 
 
 def binlog_command(server: MariadbProcess, bootstrap: str, position_file: Path, *options: str) -> list[str]:
@@ -77,7 +78,7 @@ class BinlogProcess:
             assert self.process.poll() is None, self.said()
             return False
 
-        wait_until(heard, f"the reader to say {text!r}")
+        wait_until(heard, f"the reader to say {text!r}", TIMEOUT_S)
 
     def stop(self) -> int:
         """Asks it to end; its exit code."""

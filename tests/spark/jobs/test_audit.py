@@ -24,7 +24,7 @@ from spark_jobs.jobs.ingest import run as ingest
 from spark_jobs.kafka import Kafka, Source
 from spark_jobs.options import Stream
 from tests.clients.datasets import flights
-from tests.spark.topics import Record, delete_records, fresh, write
+from tests.spark.topics import TIMEOUT_S, Record, delete_records, fresh, write
 from tests.support.ottla_process import OttlaProcess
 from tests.support.waiting import wait_until
 
@@ -286,7 +286,7 @@ def test_watching_a_copy_draws_its_lag_and_then_compares(
     file, picture = tmp_path / "watch.jsonl", tmp_path / "watch.png"
 
     def write_the_rest() -> None:
-        wait_until(lambda: file.exists() and file.read_text().count("\n") >= 2, "two looks")
+        wait_until(lambda: file.exists() and file.read_text().count("\n") >= 2, "two looks", TIMEOUT_S)
         write(broker, right, records[1000:])
 
     writer = threading.Thread(target=write_the_rest)
