@@ -111,7 +111,7 @@ def drive(
     check: Callable[[bytes], object],
     max_request_bytes: int = 0,
 ) -> Totals:
-    """Run the load for `seconds`, or until `max_request_bytes` were acknowledged."""
+    """Run the load for `seconds` and to its first answer, or until `max_request_bytes` were acknowledged."""
     return drive_several([(address, ring) for ring in rings], depth, seconds, check, max_request_bytes)
 
 
@@ -146,7 +146,7 @@ def _drive(connections: Sequence[_Connection], depth: int, seconds: float, max_r
     end = start + seconds
     request_bytes = connections[0].ring.size
     max_answers = max_request_bytes // request_bytes if max_request_bytes else 1 << 62
-    while time.perf_counter() < end and answers < max_answers:
+    while time.perf_counter() < (end if answers else end + DRAIN_SECONDS) and answers < max_answers:
         for fd, events in poll.poll(0.2):
             c = by_fd[fd]
             if events & select.EPOLLOUT and c.go_on():

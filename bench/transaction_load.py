@@ -46,8 +46,10 @@ def transact(
 
     def loop(producer: Producer) -> None:
         try:
-            while time.perf_counter() < begin + seconds:
+            while True:  # once at least, whenever the thread has come to begin
                 took.append(_transaction(producer, topic, records))
+                if time.perf_counter() >= begin + seconds:
+                    break
         except BaseException as error:
             problems.append(error)
 
