@@ -141,14 +141,17 @@ class Service:
         """Whether the healthcheck says so; fails where the process has ended."""
         assert self.process is not None
         assert self.process.poll() is None, self.output()
-        done = subprocess.run(
-            self.words(self.healthcheck()),
-            cwd=self.image.place(self.image.workdir),
-            env=self.environment(),
-            capture_output=True,
-            timeout=CHECK_TIMEOUT_S,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                self.words(self.healthcheck()),
+                cwd=self.image.place(self.image.workdir),
+                env=self.environment(),
+                capture_output=True,
+                timeout=CHECK_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return False
         return done.returncode == 0
 
     def await_health(self) -> None:
