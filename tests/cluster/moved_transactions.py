@@ -31,8 +31,10 @@ from confluent_kafka.admin import (
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from protocol.records.batch import Record
+from protocol.records.builder import build_batch
 from tests.support.mixed_cluster import KAFKA, OFFSETS, MixedCluster
-from tests.support.transactions import TxnProducer, committed_values
+from tests.support.transactions import NOW, TxnProducer, committed_values
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
@@ -54,7 +56,7 @@ PREPARED = ("committing", "aborting")
 MIN_ISR, HELD_BACK, LET_GO = "min.insync.replicas", "3", "1"
 GROUP = "moved-group"
 TIMEOUT_S = 60
-ABORTED = b"aborted"
+ABORTED = b"aborted"  # a value that is not looked at in the end
 Cell = tuple[str, int]
 
 
@@ -168,18 +170,21 @@ class MovedTransactions:
         changed.result(TIMEOUT_S)
         for index in range(len(REPLICAS[HELD])):
             wait_until(
-                lambda index=index: self._min_isr_at_leader(index) == replicas, f"{HELD} to need {replicas}"
+                lambda index=index: self._takes_records(index) == (replicas == LET_GO),
+                f"{HELD}-{index} to need {replicas}",
             )
 
-    def _min_isr_at_leader(self, index: int) -> str | None:
-        describe = m.DescribeConfigsRequest
-        wanted = [describe.DescribeConfigsResource(resource_type=2, resource_name=HELD)]
+    def _takes_records(self, index: int) -> bool | None:
+        """Whether a leader has enough in sync for it, None where it does not say. What DescribeConfigs tells of
+        Kafka's is what ZooKeeper has, whether it counts yet or not.
+        """
+        batch = build_batch([Record(0, NOW, None, ABORTED, ())])
         try:
             with WireClient(self._cluster.leader(HELD, index).bootstrap_servers) as client:
-                [result] = client.send(describe(resources=wanted), 4).results
+                error = client.produce(HELD, batch, index).error_code
         except OSError:  # it has just died
             return None
-        return next((each.value for each in result.configs if each.name == MIN_ISR), None)
+        return {ErrorCode.NONE: True, ErrorCode.NOT_ENOUGH_REPLICAS: False}.get(error)
 
     def _await_states(self) -> None:
         """Each has its state, and of what is decided the partitions are told that have no marker yet."""

@@ -29,24 +29,25 @@ _numbers = itertools.count()
 @pytest.fixture(scope="module", params=[OttlaProcess, pytest.param(KafkaProcess, marks=pytest.mark.kafka)])
 def servers(request: pytest.FixtureRequest) -> Iterator[str]:
     with request.param(overrides=SETTINGS) as running:
-        with WireClient(running.bootstrap_servers) as wire:
-            await_coordinator(wire)
         yield running.bootstrap_servers
 
 
 @pytest.fixture
 def new_member(servers: str) -> Iterator[NewMember]:
     group = f"g{next(_numbers)}"
+    with WireClient(servers) as wire:  # each partition of the offsets is loaded by itself
+        await_coordinator(wire, group)
     with ExitStack() as members:
         yield lambda **fields: members.enter_context(Member(servers, group, **fields))
 
 
 def test_a_retention_of_its_own(servers: str, new_member: NewMember) -> None:
     """Versions 2 to 4 may say how long; the group goes with its last offset."""
-    with WireClient(servers) as wire:
-        wire.create_topic("retained")
     short, kept = new_member(), new_member()
     kept.group += "-kept"
+    with WireClient(servers) as wire:
+        wire.create_topic("retained")
+        await_coordinator(wire, kept.group)
     assert kept.commit("retained", 1, version=5) == ErrorCode.NONE
     assert short.commit("retained", 1, version=4, retention_time_ms=1) == ErrorCode.NONE
     wait_until(lambda: short.describe(6).error_code == ErrorCode.GROUP_ID_NOT_FOUND, "the end of the offset")

@@ -37,14 +37,14 @@ _numbers = itertools.count()
 @pytest.fixture(scope="module", params=[OttlaProcess, pytest.param(KafkaProcess, marks=pytest.mark.kafka)])
 def servers(request: pytest.FixtureRequest) -> Iterator[str]:
     with request.param(overrides=SETTINGS) as running:
-        with WireClient(running.bootstrap_servers) as wire:
-            await_coordinator(wire)
         yield running.bootstrap_servers
 
 
 @pytest.fixture
 def new_member(servers: str) -> Iterator[NewMember]:
     group = f"g{next(_numbers)}"
+    with WireClient(servers) as wire:  # each partition of the offsets is loaded by itself
+        await_coordinator(wire, group)
     with ExitStack() as members:
         yield lambda **fields: members.enter_context(Member(servers, group, **fields))
 

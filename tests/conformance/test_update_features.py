@@ -94,6 +94,7 @@ def test_an_unknown_upgrade_type_is_refused(wire: WireClient, kind: int) -> None
 
 def test_a_downgrade_cannot_go_up(on: WireClient) -> None:
     assert update(on, ("group.version", 0, SAFE_DOWNGRADE)).error_code == 0
+    wait_until(lambda: level(on, "group.version") == 0, "the lower level")
     answer = update(on, ("group.version", 1, SAFE_DOWNGRADE))
     reason = "Can't downgrade to a newer version."
     assert answer.error_message == f"{FAILED}1 for feature group.version. {reason}"

@@ -44,10 +44,7 @@ def kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KafkaProce
         if store:
             zookeeper = stack.enter_context(ZookeeperProcess())
             settings["zookeeper.connect"] = f"{zookeeper.address}/kafka"
-        broker = stack.enter_context(KafkaProcess(version, settings, tmp_path))
-        with WireClient(broker.bootstrap_servers) as wire:
-            wait_until(lambda: bool(wire.metadata().brokers), "the broker to know itself")
-        yield broker
+        yield stack.enter_context(KafkaProcess(version, settings, tmp_path))
 
 
 def fill(broker: Either, first: int) -> None:

@@ -20,12 +20,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
+from protocol import messages as m
 from tests.support.class_archive import ClassArchive
 from tests.support.jars import cache_root, kafka_jars, kafka_tools_jars
 from tests.support.java import java
 from tests.support.ports import free_port
 from tests.support.tool_server import free_tool_server
-from tests.support.waiting import wait_for_listener
+from tests.support.waiting import wait_for_listener, wait_until
+from tests.support.wire import Wire
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
@@ -111,7 +113,7 @@ class KafkaProcess:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self) -> None:
-        """Formats the directory at its first start, starts the broker and waits until it listens."""
+        """Formats the directory at its first start, starts the broker and waits until it knows itself."""
         assert self.process is None, "the broker is already running"
         properties = self.properties()
         self.properties_path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
@@ -132,10 +134,24 @@ class KafkaProcess:
                 self.start_timeout_s,
                 alive=lambda: self.process.poll() is None,
             )
+            wait_until(self._knows_itself, "it to know itself", self.start_timeout_s)
         except TimeoutError as error:
             self.kill()
             tail = self.output_path.read_text(errors="replace")[-3000:]
             raise RuntimeError(f"Apache Kafka {self.version} did not start: {error}\n{tail}") from error
+
+    def _knows_itself(self) -> bool:
+        """Whether it names itself among the brokers: it listens when its controller has let it in, and hears
+        of that a moment later.
+        """
+        if self.process is None or self.process.poll() is not None:
+            raise TimeoutError("the process ended")
+        try:
+            with Wire(self.bootstrap_servers) as wire:
+                brokers = wire.send(m.MetadataRequest(topics=[]), 12).brokers
+        except OSError:
+            return False
+        return any(each.port == self.port for each in brokers)
 
     def stop(self) -> None:
         """Asks the broker to end (SIGTERM) and waits; kills it when it does not."""

@@ -44,11 +44,15 @@ def until_settled(step: Callable[[], int], *more: ErrorCode) -> int:
 
 
 def await_transactions(wire: WireClient, transactional_id: str) -> None:
-    """Have the coordinator of an id serve."""
+    """Have the coordinator of an id serve: its partition is there, and loaded."""
 
     def serves() -> bool:
         request = m.FindCoordinatorRequest(key=transactional_id, key_type=1)
-        return bool(wire.send(request, 3).error_code == ErrorCode.NONE)
+        if wire.send(request, 3).error_code != ErrorCode.NONE:
+            return False
+        described = m.DescribeTransactionsRequest(transactional_ids=[transactional_id])
+        [found] = wire.send(described, 0).transaction_states
+        return found.error_code not in OPENING
 
     wait_until(serves, "a transaction coordinator")
 
