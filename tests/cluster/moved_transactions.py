@@ -175,8 +175,8 @@ class MovedTransactions:
             )
 
     def _takes_records(self, index: int) -> bool | None:
-        """Whether a leader has enough in sync for it, None where it does not say. What DescribeConfigs tells of
-        Kafka's is what ZooKeeper has, whether it counts yet or not.
+        """Whether a leader has enough in sync for it, None where it does not say. What Kafka's tells of its
+        settings is what ZooKeeper has, whether it counts yet or not.
         """
         batch = build_batch([Record(0, NOW, None, ABORTED, ())])
         try:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.support.consumer_member import ConsumerMember
-from tests.support.group_member import Member, await_coordinator
+from tests.support.group_member import Member, await_coordinator, create_for_groups
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.transactions import TxnProducer
@@ -60,7 +60,7 @@ def new_member(either_broker: OttlaProcess | KafkaProcess, name: str) -> Iterato
 @pytest.fixture
 def topic_id(wire: WireClient, name: str) -> bytes:
     """The id of a topic with four partitions, called as the test's group."""
-    return wire.create_topic(name, 4)
+    return create_for_groups(wire, name, 4)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from tests.conformance.test_configs import APPEND, DELETE, SET, SUBTRACT, change, describe, entries, replace
+from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 CLIENT_METRICS = 16
@@ -34,7 +35,8 @@ def listed(wire: WireClient, version: int = 1) -> set[tuple[int, str]]:
 
 def eventually(condition: Callable[[], bool]) -> bool:
     """Values come into force at Apache Kafka a moment after they are acknowledged."""
-    return any(condition() for _ in range(2000))
+    wait_until(condition, "what was acknowledged to count")
+    return True
 
 
 def values(wire: WireClient, subscription: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from protocol.records.batch import Record
 from protocol.records.builder import build_batch
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
+from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -60,7 +61,8 @@ def topic_value(wire: WireClient, topic: str, key: str) -> tuple[str | None, int
 
 def becomes(wire: WireClient, topic: str, key: str, value: str, source: int) -> bool:
     """Values come into force at Apache Kafka a moment after they are acknowledged."""
-    return any(topic_value(wire, topic, key) == (value, source) for _ in range(2000))
+    wait_until(lambda: topic_value(wire, topic, key) == (value, source), f"{key}={value} of {topic}")
+    return True
 
 
 @pytest.mark.parametrize("version", range(1, 5))
@@ -215,8 +217,14 @@ def test_a_changed_limit_counts_for_the_next_produce(
     big = build_batch([Record(0, 1_700_000_000_000, None, b"x" * 500, ())])
     assert wire.produce(topic, big).error_code == 0
     assert change(wire, TOPIC, topic, ("max.message.bytes", SET, "100")) == 0
-    tries = 1 if isinstance(either_broker, OttlaProcess) else 2000
-    assert any(wire.produce(topic, big).error_code == ErrorCode.MESSAGE_TOO_LARGE for _ in range(tries))
+
+    def is_refused() -> bool:
+        return bool(wire.produce(topic, big).error_code == ErrorCode.MESSAGE_TOO_LARGE)
+
+    if isinstance(either_broker, OttlaProcess):
+        assert is_refused()
+    else:
+        wait_until(is_refused, "the limit to count")
 
 
 def test_a_dynamic_broker_value_is_every_topics_default(wire: WireClient, topic: str) -> None:
@@ -235,7 +243,7 @@ def test_a_cluster_default_yields_to_the_brokers_own(wire: WireClient, topic: st
     try:
         assert change(wire, BROKER, "", ("log.retention.ms", SET, "111000")) == 0
         assert becomes(wire, topic, "retention.ms", "111000", SOURCE_DYNAMIC_DEFAULT)
-        assert any("log.retention.ms" in entries(wire, BROKER, "") for _ in range(2000))
+        wait_until(lambda: "log.retention.ms" in entries(wire, BROKER, ""), "the default of all brokers")
         assert change(wire, BROKER, own, ("log.retention.ms", SET, "222000")) == 0
         assert becomes(wire, topic, "retention.ms", "222000", SOURCE_DYNAMIC_BROKER)
     finally:

@@ -10,6 +10,7 @@ import pytest
 from protocol import messages as m
 from protocol.errors import ErrorCode as E
 from tests.support.consumer_member import LEAVE, STATIC_LEAVE, ConsumerMember
+from tests.support.group_member import create_for_groups
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
@@ -193,7 +194,7 @@ def test_an_empty_group_can_be_deleted(member: New, wire: WireClient, name: str)
 
 
 def test_the_range_assignor_gives_runs_and_co_partitions(member: New, wire: WireClient, name: str) -> None:
-    wire.create_topic(f"{name}-other", 4)
+    create_for_groups(wire, f"{name}-other", 4)
     topics = [name, f"{name}-other"]
     first, second = member("a", topics, assignor="range"), member("b", topics, assignor="range")
     first.join()
@@ -226,7 +227,7 @@ def test_a_topic_that_is_made_later_is_assigned(member: New, wire: WireClient, n
 def test_a_regular_expression_matches_whole_names_and_is_resolved_soon(
     member: New, wire: WireClient, name: str, topic_id: bytes
 ) -> None:
-    wire.create_topic(f"{name}-longer")
+    create_for_groups(wire, f"{name}-longer")
     first = member("a", None, regex=f"{name[:-1]}.*{name[-1]}")
     answer = first.join()
     assert (answer.error_code, answer.member_epoch) == (E.NONE, 1)
@@ -248,7 +249,7 @@ def test_a_regular_expression_matches_internal_topics_too(member: New) -> None:
 def test_names_and_a_regular_expression_together(
     member: New, wire: WireClient, name: str, topic_id: bytes
 ) -> None:
-    other = wire.create_topic(f"{name}-longer")
+    other = create_for_groups(wire, f"{name}-longer")
     first = member("a", [name], regex=f"{name}-l.*")
     assert first.join().member_epoch == 2
     assert list(first.has) == [topic_id]
@@ -263,7 +264,7 @@ def test_names_and_a_regular_expression_together(
 def test_unsubscribed_topics_are_taken_back_at_once(
     member: New, wire: WireClient, name: str, topic_id: bytes
 ) -> None:
-    other = wire.create_topic(f"{name}-other")
+    other = create_for_groups(wire, f"{name}-other")
     first = member("a", [name, f"{name}-other"])
     first.join()
     assert first.has == {topic_id: [0, 1, 2, 3], other: [0]}

@@ -189,11 +189,20 @@ def test_what_was_written_is_loaded_as_it_was(member: New, wire: WireClient, log
     first.settle(second)
     member("c").join()
     first.beat()
-    shown = first.describe()
     [facts] = wire.metadata(name).topics
     play = Play({})
     play.topics.facts[name] = TopicFacts(name, facts.topic_id, len(facts.partitions))
-    play.topic.logs[0] = wire.stored_batches("__consumer_offsets", log.partition)
+    shown = first.describe()
+
+    def is_all() -> bool:
+        """Expressions and targets are found out meanwhile: whether the log is that of what is shown."""
+        nonlocal shown
+        before = shown
+        play.topic.logs[0] = wire.stored_batches("__consumer_offsets", log.partition)
+        shown = first.describe()
+        return bool(shown == before)
+
+    wait_until(is_all, "a log that nobody writes to")
     play.restart()
     loaded = play.shard.consumer.described(name)
     for group in (shown, loaded):

@@ -143,9 +143,19 @@ def test_a_cordoned_directory_takes_nothing_new(
     assert alter(wire, cordoned, f"{name}-absent", 0) == [ErrorCode.INVALID_REPLICA_ASSIGNMENT]
     assert change(wire, BROKER, "1", ("cordoned.log.dirs", SET, "*")) == 0
     wait_until(lambda: all(row.is_cordoned for row in described(wire).values()), "the cordons")
+    wait_until(lambda: creation(wire, name) == ErrorCode.INVALID_REPLICATION_FACTOR, "the controller to know")
     check_nothing_is_created(wire, name)
     assert change(wire, BROKER, "1", ("cordoned.log.dirs", SET, "")) == 0
     wait_until(lambda: not described(wire)["b"].is_cordoned, "the end of the cordon")
+    wait_until(lambda: creation(wire, name) == ErrorCode.NONE, "the controller to know of it")
+
+
+def creation(wire: WireClient, name: str) -> int:
+    """What the controller would say to a new topic: the broker tells it of its directories."""
+    Create = m.CreateTopicsRequest
+    topic = Create.CreatableTopic(name=f"{name}-z", num_partitions=1, replication_factor=1)
+    [told] = wire.send(Create(topics=[topic], timeout_ms=5000, validate_only=True), 7).topics
+    return int(told.error_code)
 
 
 def check_nothing_is_created(wire: WireClient, name: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from protocol import messages as m
 from protocol.errors import ErrorCode as E
 from tests.support.consumer_member import ConsumerMember
-from tests.support.group_member import Member, await_coordinator
+from tests.support.group_member import Member, await_coordinator, create_for_groups
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.share_group_member import ShareGroupMember
@@ -201,7 +201,7 @@ def test_partitions_that_come_later(share_member: New, wire: WireClient, name: s
 def test_a_deleted_topic_goes_from_the_assignment(
     share_member: New, wire: WireClient, name: str, topic_id: bytes
 ) -> None:
-    other = wire.create_topic(name + "-other")
+    other = create_for_groups(wire, name + "-other")
     member = share_member("a", [name, name + "-other"])
     member.join()
     member.settle({topic_id: ALL, other: [0]})
@@ -211,7 +211,7 @@ def test_a_deleted_topic_goes_from_the_assignment(
 
 
 def test_a_subscription_changes(share_member: New, wire: WireClient, name: str, topic_id: bytes) -> None:
-    other = wire.create_topic(name + "-other")
+    other = create_for_groups(wire, name + "-other")
     member = share_member()
     member.join()
     member.settle({topic_id: ALL})

@@ -10,7 +10,7 @@ import pytest
 
 from protocol import messages as m
 from protocol.errors import ErrorCode as E
-from tests.support.group_member import await_coordinator
+from tests.support.group_member import await_coordinator, create_for_groups
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.share_group_member import ShareGroupMember
@@ -234,8 +234,8 @@ def test_lag_follows_what_is_accepted(
 
 
 def test_deleting_offsets(offsets: Offsets, wire: WireClient, name: str, topic_id: bytes) -> None:
-    other = wire.create_topic(name + "-other")
-    wire.create_topic(name + "-unread")
+    other = create_for_groups(wire, name + "-other")
+    create_for_groups(wire, name + "-unread")
     offsets.start({name: {0: 0, 1: 0}, name + "-other": {0: 0}})
     answer = offsets.delete(name, name + "-unread", name + "-absent")
     assert deleted(answer) == {
@@ -281,7 +281,7 @@ def test_deleting_a_group_removes_its_state(offsets: Offsets, name: str) -> None
 
 
 def test_a_deleted_topic_goes(offsets: Offsets, wire: WireClient, name: str) -> None:
-    wire.create_topic(name + "-other")
+    create_for_groups(wire, name + "-other")
     offsets.start({name: {0: 0}, name + "-other": {0: 0}})
     states = [m.DeleteTopicsRequest.DeleteTopicState(name=name + "-other", topic_id=NO_ID)]
     wire.send(m.DeleteTopicsRequest(topics=states, timeout_ms=30_000), 6)

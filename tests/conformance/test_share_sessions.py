@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -171,7 +172,14 @@ def test_a_first_answer_names_all_and_a_later_one_what_has_news(wire: WireClient
     assert set(ann.fetch(max_wait_ms=0).rows) <= {0, 1, 2}  # what has been loaded
     assert ann.fetch(max_wait_ms=200).rows == {}
     wire.produce_values(name, b"a", partition=2)
-    assert set(ann.fetch().rows) == {2}
+    rows: dict[int, Any] = {}
+
+    def told() -> bool:
+        rows.update(ann.fetch().rows)
+        return bool(rows)
+
+    wait_until(told, "news")
+    assert set(rows) == {2}
 
 
 def test_the_answer_tells_how_long_locks_last(member: Callable[..., ShareMember]) -> None:

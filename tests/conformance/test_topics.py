@@ -8,6 +8,7 @@ import pytest
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 Create = m.CreateTopicsRequest
@@ -40,12 +41,14 @@ def exists(wire: WireClient, name: str) -> bool:
 
 def appears(wire: WireClient, name: str) -> bool:
     """Apache Kafka's metadata knows a new topic a moment after it is acknowledged."""
-    return any(exists(wire, name) for _ in range(2000))
+    wait_until(lambda: exists(wire, name), f"{name} to be there")
+    return True
 
 
 def vanishes(wire: WireClient, name: str) -> bool:
     """The same for one that is deleted."""
-    return any(not exists(wire, name) for _ in range(2000))
+    wait_until(lambda: not exists(wire, name), f"{name} to be gone")
+    return True
 
 
 def assigned(name: str, node: int, *rows: tuple[int, list[int]]) -> m.CreateTopicsRequest.CreatableTopic:

@@ -81,20 +81,23 @@ def subdirectories(broker: OttlaProcess, suffix: str) -> list[Path]:
 
 
 def copied_bytes(broker: OttlaProcess) -> int:
-    return sum(
-        file.stat().st_size for path in subdirectories(broker, "-future") for file in path.glob("*.log")
-    )
+    try:
+        return sum(
+            file.stat().st_size for path in subdirectories(broker, "-future") for file in path.glob("*.log")
+        )
+    except FileNotFoundError:  # the copy has just taken the place of the log
+        return 0
 
 
 # --- moves that are killed
 
 
 def has_begun(broker: OttlaProcess) -> object:
-    return subdirectories(broker, "-future")
+    return subdirectories(broker, "-future") or is_over(broker)  # in one look, or while nobody looked
 
 
 def has_some(broker: OttlaProcess) -> object:
-    return copied_bytes(broker) > MIB
+    return copied_bytes(broker) > MIB or is_over(broker)
 
 
 def marks(broker: OttlaProcess) -> list[Path]:

@@ -40,6 +40,29 @@ def await_coordinator(wire: WireClient, group: str = "g") -> None:
     wait_until(is_there, "a coordinator")
 
 
+def create_for_groups(wire: WireClient, name: str, partitions: int = 1) -> bytes:
+    """A topic that the coordinator of groups knows, too. Apache Kafka's hears of it later than its leaders.
+    One change is carried out after the other there, so what is seen of the next one tells of the first.
+    """
+    topic_id = wire.create_topic(name, partitions)
+    change = m.IncrementalAlterConfigsRequest
+    entry = change.AlterableConfig(name="retention.ms", config_operation=0, value="604800000")  # the default
+    altered = change.AlterConfigsResource(resource_type=2, resource_name=name, configs=[entry])
+    [answer] = wire.send(change(resources=[altered]), 1).responses
+    assert answer.error_code == ErrorCode.NONE, answer
+    describe = m.DescribeConfigsRequest
+    described = describe.DescribeConfigsResource(
+        resource_type=2, resource_name=name, configuration_keys=["retention.ms"]
+    )
+
+    def is_its_own() -> bool:
+        [told] = wire.send(describe(resources=[described]), 4).results
+        return [each.config_source for each in told.configs] == [1]
+
+    wait_until(is_its_own, f"the next change of {name}")
+    return topic_id
+
+
 class Member:
     """One member, with a connection of its own."""
 
