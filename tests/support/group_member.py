@@ -20,6 +20,7 @@ from tests.support.wire_client import WireClient
 Protocols = Sequence[tuple[str, bytes]]
 RANGE: Protocols = (("range", b"meta"),)
 JOIN_VERSION = 9
+PATIENT = {"session_timeout_ms": 30_000, "rebalance_timeout_ms": 30_000}
 
 
 def subscription(*topics: str) -> bytes:
@@ -135,21 +136,21 @@ class Member:
         """One JoinGroup and its answer."""
         return self.joined(self.post_join(version, **fields))
 
-    def get_id(self) -> str:
+    def get_id(self, **fields: Any) -> str:
         """Ask for a member id, which is not in the group yet."""
-        answer = self.join()
+        answer = self.join(**fields)
         assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED, answer
         return self.id
 
-    def post_enter(self, version: int = JOIN_VERSION) -> int:
+    def post_enter(self, version: int = JOIN_VERSION, **fields: Any) -> int:
         """Get an id where one is needed, and send the JoinGroup that counts."""
         if not self.id and self.instance_id is None and version >= 4:
-            self.get_id()
-        return self.post_join(version)
+            self.get_id(**PATIENT)  # an id lasts as long as the session that is asked for
+        return self.post_join(version, **fields)
 
-    def enter(self, version: int = JOIN_VERSION) -> Any:
+    def enter(self, version: int = JOIN_VERSION, **fields: Any) -> Any:
         """Join, with an id if one is needed; the answer."""
-        answer = self.joined(self.post_enter(version))
+        answer = self.joined(self.post_enter(version, **fields))
         assert answer.error_code == ErrorCode.NONE, answer
         return answer
 
@@ -176,15 +177,19 @@ class Member:
         """One SyncGroup and its answer."""
         return self.wire.receive(self.post_sync(assignments, version, **fields))
 
-    def heartbeat(self, version: int = 4, **fields: Any) -> ErrorCode:
-        """One heartbeat; what it says."""
+    def post_heartbeat(self, version: int = 4, **fields: Any) -> int:
+        """Send a heartbeat; the answer is `wire.receive`d."""
         known = {
             "group_id": self.group,
             "generation_id": self.generation,
             "member_id": self.id,
             "group_instance_id": self.instance_id if version >= 3 else None,
         }
-        return ErrorCode(self.wire.send(m.HeartbeatRequest(**{**known, **fields}), version).error_code)
+        return self.wire.post(m.HeartbeatRequest(**{**known, **fields}), version)
+
+    def heartbeat(self, version: int = 4, **fields: Any) -> ErrorCode:
+        """One heartbeat; what it says."""
+        return ErrorCode(self.wire.receive(self.post_heartbeat(version, **fields)).error_code)
 
     def leave(self, version: int = 5) -> ErrorCode:
         """Leave the group; the member's own error."""
@@ -227,13 +232,15 @@ def reach(member: Member, state: str) -> None:
 
 
 def form(*members: Member) -> Member:
-    """Bring the members into one generation, not synced yet; the leader."""
+    """Bring the members into one generation, not synced yet; the leader. Times of theirs, which may be short,
+    begin to count with that generation.
+    """
     first = members[0]
-    first.enter()
+    first.enter(**PATIENT)
     posted = {}
     for number, member in enumerate(members[1:], 2):
         posted[member] = member.post_enter()
-        wait_until(lambda count=number: len(first.describe().members) == count, f"member {number}")
+        await_members(first, number)
     posted[first] = first.post_join()
     for member, join in posted.items():
         assert member.joined(join).error_code == 0
@@ -243,13 +250,31 @@ def form(*members: Member) -> Member:
 
 
 def settle(*members: Member) -> Member:
-    """Bring the members into one Stable generation, each with its id as assignment; the leader."""
-    leader = form(*members) if len(members) > 1 else members[0]
-    if len(members) == 1:
-        leader.enter()
+    """Bring the members into one Stable generation, each with its id as assignment; the leader.
+
+    Each one's SyncGroup waits behind its JoinGroup at the broker, which answers one after the other: however
+    slow this process is, no time of a member runs out before all are there.
+    """
+    first, *others = members
+    first.enter(**(PATIENT if others else {}))
+    generation = first.generation + bool(others)
+    posted: dict[Member, list[int]] = {}
+    for number, member in enumerate(others, 2):
+        join = member.post_enter()
+        posted[member] = [join, member.post_sync(version=4, generation_id=generation)]
+        await_members(first, number)
+    again = [first.post_join()] if others else []
     parts = {member.id: member.id.encode() for member in members}
-    posted = {member: member.post_sync(parts if member is leader else None) for member in members}
-    for member, sync in posted.items():
+    posted[first] = [*again, first.post_sync(parts, version=4, generation_id=generation)]
+    for member, (*joins, sync) in posted.items():
+        assert [member.joined(join).error_code for join in joins] == [0] * len(joins)
         answer = member.wire.receive(sync)
         assert (answer.error_code, answer.assignment) == (0, member.id.encode())
-    return leader
+    assert first.leads
+    assert {member.generation for member in members} == {generation}
+    return first
+
+
+def await_members(asking: Member, count: int) -> None:
+    """Wait until the group has so many."""
+    wait_until(lambda: len(asking.describe().members) == count, f"{count} members")
