@@ -260,15 +260,18 @@ def settle(*members: Member) -> Member:
     generation = first.generation + bool(others)
     posted: dict[Member, list[int]] = {}
     for number, member in enumerate(others, 2):
-        join = member.post_enter()
-        posted[member] = [join, member.post_sync(version=4, generation_id=generation)]
+        posted[member] = [member.post_enter()]
+        if member.id:  # static members have none yet
+            posted[member].append(member.post_sync(version=4, generation_id=generation))
         await_members(first, number)
-    again = [first.post_join()] if others else []
-    parts = {member.id: member.id.encode() for member in members}
-    posted[first] = [*again, first.post_sync(parts, version=4, generation_id=generation)]
-    for member, (*joins, sync) in posted.items():
+    parts = {each.member_id: each.member_id.encode() for each in first.describe().members}
+    posted[first] = [first.post_join()] if others else []
+    posted[first].append(first.post_sync(parts, version=4, generation_id=generation))
+    for member, (*joins, last) in posted.items():
+        if member is not first and not joins:
+            joins, last = [last], 0
         assert [member.joined(join).error_code for join in joins] == [0] * len(joins)
-        answer = member.wire.receive(sync)
+        answer = member.wire.receive(last or member.post_sync())
         assert (answer.error_code, answer.assignment) == (0, member.id.encode())
     assert first.leads
     assert {member.generation for member in members} == {generation}

@@ -49,6 +49,9 @@ SINGLE_NODE = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 
+PATIENT = {"broker.session.timeout.ms": "60000"}
+"""A node that stands still for longer loses its offices. The default is 9 s."""
+
 
 class KafkaProcess:
     """One Apache Kafka broker on free ports of 127.0.0.1, formatted, started and stopped by pid."""
@@ -74,6 +77,7 @@ class KafkaProcess:
         self.properties_path = self.directory / "server.properties"
         self.output_path = self.directory / "server.log"
         self.process: subprocess.Popen[bytes] | None = None
+        self._was_killed = False
 
     @property
     def bootstrap_servers(self) -> str:
@@ -98,8 +102,10 @@ class KafkaProcess:
                 "listeners": f"{listener},CONTROLLER://{self.host}:{self.controller_port}",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             }
+        # One that was killed has to sit out its own old session before it may register.
+        patience = {} if self._was_killed else PATIENT
         common = {"advertised.listeners": listener, "log.dirs": str(self.log_dir)}
-        return {**role, **common, **SINGLE_NODE, **self.overrides}
+        return {**role, **common, **SINGLE_NODE, **patience, **self.overrides}
 
     def __enter__(self) -> KafkaProcess:
         self.start()
@@ -170,6 +176,7 @@ class KafkaProcess:
             self.process.kill()
             self.process.wait()
             self.process = None
+            self._was_killed = True
 
     def _java(self, *flags: str) -> list[str]:
         return [str(java()), *flags, "-cp", f"{kafka_jars(self.version)}/*"]
