@@ -129,6 +129,8 @@ def test_members_go_on_after_the_broker_was_killed(broker: OttlaProcess) -> None
         group.wait_for_shares(1, 1, 2)
         group.wait_for(values)
         wait_until(lambda: sum(group.committed()) == 40, "all to be committed")
+        # Who came while another one had read and not committed has read that again.
+        read = sum(int(value) < 40 for _, _, value in group.records())
         broker.kill()
         broker.start()
         assert group.committed() == [10, 10, 10, 10]
@@ -136,4 +138,4 @@ def test_members_go_on_after_the_broker_was_killed(broker: OttlaProcess) -> None
         group.wait_for(values)
         wait_until(lambda: sum(group.committed()) == 80, "all to be committed")
         before = [value for _, _, value in group.records() if int(value) < 40]
-        assert len(before) == 40, "what was committed is not read again"
+        assert len(before) == read, "what was committed is not read again"

@@ -81,7 +81,7 @@ def check_records(cluster: ClusterProcess, name: str) -> None:
 
 
 def in_progress(cluster: ClusterProcess) -> list[str]:
-    request = m.ListPartitionReassignmentsRequest(timeout_ms=5000, topics=None)
+    request = m.ListPartitionReassignmentsRequest(timeout_ms=30_000, topics=None)
     with WireClient(cluster.controller().bootstrap_servers) as wire:
         return [topic.name for topic in wire.send(request, 0).topics]
 

@@ -69,12 +69,12 @@ def test_api_versions_tell_of_the_requests_between_brokers(cluster: ClusterProce
 def test_who_is_not_the_controller_says_so(cluster: ClusterProcess) -> None:
     error = ErrorCode.NOT_CONTROLLER
     topics = [m.CreateTopicsRequest.CreatableTopic(name="never", num_partitions=1, replication_factor=1)]
-    created = asked(cluster, m.CreateTopicsRequest(topics=topics, timeout_ms=5000), 7, controller=False)
+    created = asked(cluster, m.CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7, controller=False)
     assert [each.error_code for each in created.topics] == [error]
     for request, version in (
         (m.AlterPartitionReassignmentsRequest(timeout_ms=1000), 0),
         (m.ListPartitionReassignmentsRequest(timeout_ms=1000), 0),
-        (m.ElectLeadersRequest(timeout_ms=1000, topic_partitions=None), 2),
+        (m.ElectLeadersRequest(timeout_ms=30_000, topic_partitions=None), 2),
         (m.ControlledShutdownRequest(broker_id=1, broker_epoch=1), 3),
         (m.AlterPartitionRequest(broker_id=1, broker_epoch=1), 3),
         (m.AllocateProducerIdsRequest(broker_id=1, broker_epoch=1), 0),
@@ -99,22 +99,22 @@ def test_a_partition_is_moved_and_the_move_listed_and_its_leader_elected(cluster
     request = m.AlterPartitionReassignmentsRequest
     partition = request.ReassignablePartition(partition_index=0, replicas=[3, 1])
     topic = request.ReassignableTopic(name="moved", partitions=[partition])
-    answer = asked(cluster, request(timeout_ms=5000, topics=[topic]), 0)
+    answer = asked(cluster, request(timeout_ms=30_000, topics=[topic]), 0)
     assert (answer.error_code, answer.responses[0].partitions[0].error_code) == (0, 0)
-    listing = m.ListPartitionReassignmentsRequest(timeout_ms=5000, topics=None)
+    listing = m.ListPartitionReassignmentsRequest(timeout_ms=30_000, topics=None)
     wait_until(lambda: asked(cluster, listing, 0).topics == [], "the move to end")
     wait_until(lambda: cluster.partitions("moved")[0].replica_nodes == [3, 1], "the new replicas")
     cluster.await_full_isr("moved")
     elect = m.ElectLeadersRequest
     wanted = [elect.TopicPartitions(topic="moved", partitions=[0])]
-    first = asked(cluster, elect(election_type=0, topic_partitions=wanted, timeout_ms=5000), 2)
+    first = asked(cluster, elect(election_type=0, topic_partitions=wanted, timeout_ms=30_000), 2)
     [result] = first.replica_election_results[0].partition_result
     assert result.error_code in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
     wait_until(lambda: cluster.partitions("moved")[0].leader_id == 3, "the preferred leader")
-    again = asked(cluster, elect(election_type=0, topic_partitions=wanted, timeout_ms=5000), 2)
+    again = asked(cluster, elect(election_type=0, topic_partitions=wanted, timeout_ms=30_000), 2)
     [result] = again.replica_election_results[0].partition_result
     assert result.error_code == ErrorCode.ELECTION_NOT_NEEDED
-    unknown = asked(cluster, elect(election_type=9, topic_partitions=wanted, timeout_ms=5000), 2)
+    unknown = asked(cluster, elect(election_type=9, topic_partitions=wanted, timeout_ms=30_000), 2)
     assert unknown.error_code == ErrorCode.INVALID_REQUEST
 
 
@@ -125,7 +125,7 @@ def test_what_cannot_be_moved_or_cancelled_is_refused(cluster: ClusterProcess) -
     def error(name: str, replicas: list[int] | None) -> int:
         partition = request.ReassignablePartition(partition_index=0, replicas=replicas)
         topic = request.ReassignableTopic(name=name, partitions=[partition])
-        answer = asked(cluster, request(timeout_ms=5000, topics=[topic]), 0)
+        answer = asked(cluster, request(timeout_ms=30_000, topics=[topic]), 0)
         return answer.responses[0].partitions[0].error_code
 
     assert error("stays", [1, 9]) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
@@ -166,7 +166,7 @@ def test_a_broker_whose_directories_are_cordoned_gets_no_new_partitions(
         changed.result()
 
     topic = m.CreateTopicsRequest.CreatableTopic(name="anywhere", num_partitions=1, replication_factor=3)
-    request = m.CreateTopicsRequest(topics=[topic], timeout_ms=5000, validate_only=True)
+    request = m.CreateTopicsRequest(topics=[topic], timeout_ms=30_000, validate_only=True)
 
     def error() -> int:
         return asked(cluster, request, 7).topics[0].error_code

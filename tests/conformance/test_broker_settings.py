@@ -104,7 +104,7 @@ def created(wire: WireClient, name: str, partitions: int = -1, **configs: str) -
     Create = m.CreateTopicsRequest
     given = [Create.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()]
     topic = Create.CreatableTopic(name=name, num_partitions=partitions, replication_factor=-1, configs=given)
-    (result,) = wire.send(Create(topics=[topic], timeout_ms=10_000), 7).topics
+    (result,) = wire.send(Create(topics=[topic], timeout_ms=30_000), 7).topics
     assert result.error_code == 0, result
     for partition in range(result.num_partitions):
         while wire.list_offset(name, -1, partition).error_code:
@@ -151,9 +151,9 @@ def test_topics_are_not_deleted_where_the_broker_forbids_it(
     created(wire, name, 1)
     Delete = m.DeleteTopicsRequest
     request = (
-        Delete(topics=[Delete.DeleteTopicState(name=name)], timeout_ms=10_000)
+        Delete(topics=[Delete.DeleteTopicState(name=name)], timeout_ms=30_000)
         if version >= 6
-        else Delete(topic_names=[name], timeout_ms=10_000)
+        else Delete(topic_names=[name], timeout_ms=30_000)
     )
     (result,) = wire.send(request, version).responses
     expected = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST

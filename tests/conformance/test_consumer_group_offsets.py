@@ -124,7 +124,7 @@ def test_the_offsets_of_a_deleted_topic_go(member: New, wire: WireClient, name: 
     first = member("a")
     first.join()
     commit(wire, name, "a", first.epoch)
-    wire.send(m.DeleteTopicsRequest(topic_names=[name], timeout_ms=10_000), 5)
+    wire.send(m.DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000), 5)
     wait_until(lambda: fetch(wire, name, None, -1) == (E.NONE, {}), "the offsets to go")
     wait_until(lambda: first.beat(owned=first.has).member_epoch == 3, "a new epoch")
     assert first.has == {}

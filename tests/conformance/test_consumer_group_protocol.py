@@ -209,7 +209,7 @@ def test_new_partitions_are_assigned(member: New, wire: WireClient, name: str) -
     first.join()
     grow = m.CreatePartitionsRequest
     topics = [grow.CreatePartitionsTopic(name=name, count=6, assignments=None)]
-    [grown] = wire.send(grow(topics=topics, timeout_ms=10_000), 3).results
+    [grown] = wire.send(grow(topics=topics, timeout_ms=30_000), 3).results
     assert grown.error_code == E.NONE
     wait_until(lambda: first.beat().member_epoch == 3, "a new epoch")
     assert first.partitions() == [0, 1, 2, 3, 4, 5]

@@ -145,7 +145,7 @@ def test_a_moved_log_start_is_told(wire: WireClient, wide: str) -> None:
     assert listed(fetch(wire, session, 2)) == {}
     Delete = m.DeleteRecordsRequest
     place = Delete.DeleteRecordsPartition(partition_index=0, offset=2)
-    wire.send(Delete(topics=[Delete.DeleteRecordsTopic(name=wide, partitions=[place])], timeout_ms=5000), 2)
+    wire.send(Delete(topics=[Delete.DeleteRecordsTopic(name=wide, partitions=[place])], timeout_ms=30_000), 2)
     told = fetch(wire, session, 3)
     assert [(p.partition_index, p.log_start_offset) for t in told.responses for p in t.partitions] == [(0, 2)]
 

@@ -329,7 +329,7 @@ def test_a_deleted_topic_takes_its_offsets_along(wire: WireClient, group: str, t
     wire.create_topic(kept)
     commit(wire, group, {topic: [partition(0, 7)], kept: [partition(0, 8)]})
     states = m.DeleteTopicsRequest.DeleteTopicState
-    wire.send(m.DeleteTopicsRequest(topics=[states(name=topic)], timeout_ms=10_000), 6)
+    wire.send(m.DeleteTopicsRequest(topics=[states(name=topic)], timeout_ms=30_000), 6)
     wait_until(lambda: fetch(wire, group, None) == {kept: [(0, 8, -1, "", 0)]}, "the offsets to go")
     wait_until(
         lambda: wire.metadata(topic, allow_auto_topic_creation=False).topics[0].error_code == 3, "the end"

@@ -125,7 +125,7 @@ def test_pipelined_batches_of_one_producer(wire: WireClient, topic: str) -> None
         )
         place = Produce.PartitionProduceData(index=0, records=batch)
         data = [Produce.TopicProduceData(name=topic, partition_data=[place])]
-        requests.append((Produce(acks=-1, timeout_ms=5000, topic_data=data), 9))
+        requests.append((Produce(acks=-1, timeout_ms=30_000, topic_data=data), 9))
     answers = [answer.responses[0].partition_responses[0] for answer in wire.post_all(*requests)]
     assert [(a.error_code, a.base_offset) for a in answers] == [(0, i) for i in range(20)]
 
@@ -151,7 +151,9 @@ def test_a_producer_outlives_its_records(wire: WireClient, topic: str) -> None:
         assert send(wire, topic, pid, sequence) == (0, sequence)
     request = m.DeleteRecordsRequest
     partition = request.DeleteRecordsPartition(partition_index=0, offset=-1)
-    asked = request(topics=[request.DeleteRecordsTopic(name=topic, partitions=[partition])], timeout_ms=5000)
+    asked = request(
+        topics=[request.DeleteRecordsTopic(name=topic, partitions=[partition])], timeout_ms=30_000
+    )
     assert wire.send(asked, 2).topics[0].partitions[0].low_watermark == 3
     assert send(wire, topic, pid, 2) == (0, 2)  # a duplicate, though its record is gone
     assert send(wire, topic, pid, 5)[0] == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -164,7 +166,7 @@ def test_a_topic_that_is_made_again_knows_no_producer_of_the_one_before(wire: Wi
     for sequence in range(3):
         assert send(wire, topic, pid, sequence) == (0, sequence)
     names = [m.DeleteTopicsRequest.DeleteTopicState(name=topic)]
-    wire.send(m.DeleteTopicsRequest(topics=names, timeout_ms=10_000), 6)
+    wire.send(m.DeleteTopicsRequest(topics=names, timeout_ms=30_000), 6)
     wait_until(lambda: create_again(wire, topic), "the topic to be made again")
     wait_until(lambda: end_of(wire, topic) == (0, 0), "the log to be another one")
     assert send(wire, topic, pid, 3) == (0, 0)
@@ -176,7 +178,7 @@ def test_a_topic_that_is_made_again_knows_no_producer_of_the_one_before(wire: Wi
 def create_again(wire: WireClient, topic: str) -> bool:
     kind = m.CreateTopicsRequest
     wanted = kind.CreatableTopic(name=topic, num_partitions=1, replication_factor=1)
-    answer = wire.send(kind(topics=[wanted], timeout_ms=10_000), 7)
+    answer = wire.send(kind(topics=[wanted], timeout_ms=30_000), 7)
     return bool(answer.topics[0].error_code == ErrorCode.NONE)
 
 

@@ -31,7 +31,7 @@ def found(wire: WireClient, topic: str, timestamp: int, **fields: Any) -> tuple[
 def delete_records(wire: WireClient, topic: str, offset: int) -> int:
     Delete = m.DeleteRecordsRequest
     place = Delete.DeleteRecordsPartition(partition_index=0, offset=offset)
-    request = Delete(topics=[Delete.DeleteRecordsTopic(name=topic, partitions=[place])], timeout_ms=5000)
+    request = Delete(topics=[Delete.DeleteRecordsTopic(name=topic, partitions=[place])], timeout_ms=30_000)
     return int(wire.send(request, 2).topics[0].partitions[0].error_code)
 
 

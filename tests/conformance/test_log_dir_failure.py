@@ -99,7 +99,7 @@ def fetch(wire: WireClient, index: int) -> int:
 def delete_records(wire: WireClient, index: int) -> int:
     Trim = m.DeleteRecordsRequest
     rows = [Trim.DeleteRecordsPartition(partition_index=index, offset=0)]
-    request = Trim(topics=[Trim.DeleteRecordsTopic(name=TOPIC, partitions=rows)], timeout_ms=10_000)
+    request = Trim(topics=[Trim.DeleteRecordsTopic(name=TOPIC, partitions=rows)], timeout_ms=30_000)
     return int(wire.send(request, 2).topics[0].partitions[0].error_code)
 
 
@@ -153,7 +153,7 @@ def test_the_last_one_ends_the_process_with_code_1(broker: Broker) -> None:
         break_dir(broker.directory / name)
     process = broker.process
     assert process is not None
-    assert process.wait(30) == 1
+    assert process.wait(60) == 1
     broker.process = None
     for name in NAMES:
         mend_dir(broker.directory / name)

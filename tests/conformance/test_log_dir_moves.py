@@ -87,7 +87,7 @@ def test_deleted_records_stay_deleted(
         wire.produce_values(name, b"a", b"b", b"c")
     Trim = m.DeleteRecordsRequest
     places_ = [Trim.DeleteRecordsPartition(partition_index=0, offset=4)]
-    request = Trim(topics=[Trim.DeleteRecordsTopic(name=name, partitions=places_)], timeout_ms=10_000)
+    request = Trim(topics=[Trim.DeleteRecordsTopic(name=name, partitions=places_)], timeout_ms=30_000)
     assert wire.send(request, 2).topics[0].partitions[0].low_watermark == 4
     target = "c" if source != "c" else "b"
     assert alter(wire, broker.directory / target, name, 0) == [0]
@@ -154,7 +154,7 @@ def creation(wire: WireClient, name: str) -> int:
     """What the controller would say to a new topic: the broker tells it of its directories."""
     Create = m.CreateTopicsRequest
     topic = Create.CreatableTopic(name=f"{name}-z", num_partitions=1, replication_factor=1)
-    [told] = wire.send(Create(topics=[topic], timeout_ms=5000, validate_only=True), 7).topics
+    [told] = wire.send(Create(topics=[topic], timeout_ms=30_000, validate_only=True), 7).topics
     return int(told.error_code)
 
 
@@ -168,7 +168,7 @@ def check_nothing_is_created(wire: WireClient, name: str) -> None:
         Create.CreatableTopic(name=f"{name}-x", num_partitions=2, replication_factor=1),
         Create.CreatableTopic(name=f"{name}-y", num_partitions=-1, replication_factor=-1, assignments=[me]),
     ]
-    told = {row.name[-1]: row for row in wire.send(Create(topics=topics, timeout_ms=5000), 7).topics}
+    told = {row.name[-1]: row for row in wire.send(Create(topics=topics, timeout_ms=30_000), 7).topics}
     assert told["x"].error_code == ErrorCode.INVALID_REPLICATION_FACTOR
     assert told["x"].error_message == f"Unable to replicate the partition 1 time(s): {none_takes}"
     assert told["y"].error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
@@ -179,7 +179,7 @@ def check_nothing_is_created(wire: WireClient, name: str) -> None:
         (mine, ErrorCode.INVALID_REPLICA_ASSIGNMENT, mine_not),
     ):
         more = More.CreatePartitionsTopic(name=name, count=2, assignments=assignments)
-        [row] = wire.send(More(topics=[more], timeout_ms=5000), 3).results
+        [row] = wire.send(More(topics=[more], timeout_ms=30_000), 3).results
         assert (row.error_code, row.error_message) == (error, text)
 
 

@@ -55,7 +55,7 @@ def test_records_are_deleted_under_an_open_transaction(
     for offset, start, stable in ((1, 1, 1), (2, 2, 2), (-1, 3, 3)):
         partition = request.DeleteRecordsPartition(partition_index=0, offset=offset)
         topics = [request.DeleteRecordsTopic(name=topic, partitions=[partition])]
-        [answer] = wire.send(request(topics=topics, timeout_ms=5000), 2).topics[0].partitions
+        [answer] = wire.send(request(topics=topics, timeout_ms=30_000), 2).topics[0].partitions
         assert (answer.error_code, answer.low_watermark) == (E.NONE, start)
         assert (found(wire, topic, EARLIEST, 1), found(wire, topic, LATEST, 1)) == (start, stable)
     at(wire, topic, NOW, b"later")

@@ -79,7 +79,7 @@ def send_now(wire: WireClient, producer_id: int, sequence: int) -> tuple[int, in
 def trim(wire: WireClient, name: str, offset: int) -> None:
     Trim = m.DeleteRecordsRequest
     place = Trim.DeleteRecordsPartition(partition_index=0, offset=offset)
-    request = Trim(topics=[Trim.DeleteRecordsTopic(name=name, partitions=[place])], timeout_ms=10_000)
+    request = Trim(topics=[Trim.DeleteRecordsTopic(name=name, partitions=[place])], timeout_ms=30_000)
     assert wire.send(request, 2).topics[0].partitions[0].error_code == 0
 
 

@@ -72,7 +72,7 @@ def member(wire: WireClient, topic: str) -> Iterator[Callable[..., ShareMember]]
 
 
 def lock_shortly(wire: WireClient, member: ShareMember, lock_s: float = LOCK_S) -> None:
-    """Locks of the member's group that begin from now on last for so long. Others do not run out in a test."""
+    """Locks of the group that begin from now on last for so long. Others do not run out in a test."""
     assert configure(wire, member.group, share_record_lock_duration_ms=f"{lock_s * 1000:.0f}") == 0
     wait_until(lambda: member.group in configured(wire), "the settings to count")
 

@@ -289,7 +289,7 @@ def test_a_fetch_waits_for_records(
 def test_a_fetch_waits_for_released_records(
     either_broker, wire: WireClient, topic: str, member: Callable[..., ShareMember]
 ) -> None:
-    """Apache Kafka's takes them when its time is over, so that has to be short: it may be over before them."""
+    """Kafka's takes them when its time is over, so that has to be short: it may be over before them."""
     produce(wire, topic, 3)
     with WireClient(either_broker.bootstrap_servers) as other:
         ann, bob = member("ann", wire=other), member("bob")
@@ -336,7 +336,9 @@ def test_deleted_records_are_passed_over(
     assert ann.fetch_until(max_records=1) == [(0, 2, 1)]
     delete = m.DeleteRecordsRequest
     place = delete.DeleteRecordsPartition(partition_index=0, offset=7)
-    wire.send(delete(topics=[delete.DeleteRecordsTopic(name=topic, partitions=[place])], timeout_ms=5000), 2)
+    wire.send(
+        delete(topics=[delete.DeleteRecordsTopic(name=topic, partitions=[place])], timeout_ms=30_000), 2
+    )
     first, last, count = ann.fetch_until()[0]
     assert (last, count) == (8, 1)
     assert first in (6, 7)  # Kafka gives the deleted record 6 as well, because its batch is still there

@@ -229,7 +229,7 @@ def test_the_state_of_a_deleted_topic_is_dropped(share: Share, name: str) -> Non
     share.initialize()
     request = m.DeleteTopicsRequest
     topic = request.DeleteTopicState(name=name)
-    [deleted] = share.wire.send(request(topics=[topic], timeout_ms=10_000), 6).responses
+    [deleted] = share.wire.send(request(topics=[topic], timeout_ms=30_000), 6).responses
     assert deleted.error_code == 0
     wait_until(lambda: share.read().error_code == 42, "the state to be dropped")
 

@@ -20,7 +20,7 @@ Trim = m.DeleteRecordsRequest
 def create(
     wire: WireClient, *topics: m.CreateTopicsRequest.CreatableTopic, version: int = 7, **fields: Any
 ) -> Any:
-    return wire.send(Create(topics=list(topics), **{"timeout_ms": 10_000, **fields}), version).topics
+    return wire.send(Create(topics=list(topics), **{"timeout_ms": 30_000, **fields}), version).topics
 
 
 def one(
@@ -181,15 +181,15 @@ def test_one_bad_topic_does_not_stop_the_others(wire: WireClient, name: str) -> 
 @pytest.mark.parametrize("version", range(1, 7))
 def test_every_version_deletes(wire: WireClient, topic: str, version: int) -> None:
     if version >= 6:
-        request = Delete(topics=[Delete.DeleteTopicState(name=topic)], timeout_ms=10_000)
+        request = Delete(topics=[Delete.DeleteTopicState(name=topic)], timeout_ms=30_000)
     else:
-        request = Delete(topic_names=[topic], timeout_ms=10_000)
+        request = Delete(topic_names=[topic], timeout_ms=30_000)
     assert [(r.name, r.error_code) for r in wire.send(request, version).responses] == [(topic, 0)]
     assert vanishes(wire, topic)
 
 
 def delete(wire: WireClient, *states: m.DeleteTopicsRequest.DeleteTopicState) -> list[tuple[str | None, int]]:
-    answer = wire.send(Delete(topics=list(states), timeout_ms=10_000), 6)
+    answer = wire.send(Delete(topics=list(states), timeout_ms=30_000), 6)
     return [(r.name, r.error_code) for r in answer.responses]
 
 
@@ -231,7 +231,7 @@ def test_a_deleted_topic_comes_back_empty_with_another_id(wire: WireClient, name
 
 def grow(wire: WireClient, name: str, count: int, version: int = 3, **fields: Any) -> int:
     topic = Grow.CreatePartitionsTopic(name=name, count=count, assignments=fields.pop("assignments", None))
-    answer = wire.send(Grow(topics=[topic], **{"timeout_ms": 10_000, **fields}), version)
+    answer = wire.send(Grow(topics=[topic], **{"timeout_ms": 30_000, **fields}), version)
     return int(answer.results[0].error_code)
 
 
@@ -259,9 +259,9 @@ def test_partitions_cannot_shrink_or_stay(wire: WireClient, topic: str) -> None:
 
 def test_what_cannot_grow(wire: WireClient, topic: str) -> None:
     asked = Grow.CreatePartitionsTopic(name=topic, count=2, assignments=None)
-    twice = wire.send(Grow(topics=[asked, asked], timeout_ms=10_000), 3)
+    twice = wire.send(Grow(topics=[asked, asked], timeout_ms=30_000), 3)
     assert [each.error_code for each in twice.results] == [ErrorCode.INVALID_REQUEST]
-    assert wire.send(Grow(topics=[], timeout_ms=10_000), 3).results == []
+    assert wire.send(Grow(topics=[], timeout_ms=30_000), 3).results == []
     assert grow(wire, topic, 100_001) == ErrorCode.POLICY_VIOLATION
     assert grow(wire, topic, 2, assignments=[]) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert grow(wire, "bad name", 2) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -279,7 +279,7 @@ def test_assignments_of_new_partitions(wire: WireClient, topic: str) -> None:
 
 def trim(wire: WireClient, name: str, offset: int, partition: int = 0) -> tuple[int, int]:
     place = Trim.DeleteRecordsPartition(partition_index=partition, offset=offset)
-    request = Trim(topics=[Trim.DeleteRecordsTopic(name=name, partitions=[place])], timeout_ms=10_000)
+    request = Trim(topics=[Trim.DeleteRecordsTopic(name=name, partitions=[place])], timeout_ms=30_000)
     result = wire.send(request, 2).topics[0].partitions[0]
     return result.error_code, result.low_watermark
 

@@ -109,7 +109,7 @@ def test_a_topic_that_is_deleted_meanwhile_does_not_stop_the_end(
         assert producer.add((each, 0)) == E.NONE
         assert producer.produce(each, b"a") == E.NONE
     topics = [m.DeleteTopicsRequest.DeleteTopicState(name=gone)]
-    wire.send(m.DeleteTopicsRequest(topics=topics, timeout_ms=10_000), 6)
+    wire.send(m.DeleteTopicsRequest(topics=topics, timeout_ms=30_000), 6)
     assert producer.end(commit=True) == E.NONE
     producer.await_state("CompleteCommit")
     assert committed_values(wire, kept) == [b"a"]

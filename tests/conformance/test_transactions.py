@@ -96,8 +96,10 @@ def test_a_producer_whose_transaction_was_ended_for_it_goes_on(
 
 def test_a_transaction_that_takes_too_long_is_aborted(wire: WireClient, topic: str, name: str) -> None:
     producer = TxnProducer(wire, name, timeout_ms=3000).init()
-    assert producer.add((topic, 0)) == E.NONE
-    assert producer.produce(topic, b"lost") == E.NONE
+    adding = producer.post_add((topic, 0))
+    producing = producer.post_produce(topic, b"lost")  # waits at the broker, not for this process
+    assert producer.added(adding, (topic, 0)) == [E.NONE]
+    assert producer.produced(producing, topic, 1) == E.NONE
     wire.produce_values(topic, b"plain")
     producer.await_state("CompleteAbort")
     wait_until(lambda: latest(wire, topic, 1) == 3, "the marker")
@@ -218,7 +220,7 @@ def test_batches_of_two_producers_in_one_request(wire: WireClient, name: str) ->
         request.PartitionProduceData(index=1, records=bytes(other.batch((name, 1), b"b"))),
     ]
     topics = [request.TopicProduceData(name=name, partition_data=partitions)]
-    answer = wire.send(request(transactional_id=one.id, acks=-1, timeout_ms=10_000, topic_data=topics), 9)
+    answer = wire.send(request(transactional_id=one.id, acks=-1, timeout_ms=30_000, topic_data=topics), 9)
     errors = [each.error_code for each in answer.responses[0].partition_responses]
     assert errors == [E.INVALID_PRODUCER_ID_MAPPING] * 2
 

@@ -40,7 +40,7 @@ def update(
         else Update(feature=name, max_version_level=level, upgrade_type=kind)
         for name, level, kind in updates
     ]
-    request = m.UpdateFeaturesRequest(timeout_ms=10_000, feature_updates=keys, validate_only=validate_only)
+    request = m.UpdateFeaturesRequest(timeout_ms=30_000, feature_updates=keys, validate_only=validate_only)
     return wire.send(request, version)
 
 

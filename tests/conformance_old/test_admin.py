@@ -55,7 +55,7 @@ def test_metadata_tells_a_topic_once(wire: WireClient, topic: str, version: int)
 def create(
     wire: WireClient, version: int, *topics: m.CreateTopicsRequest.CreatableTopic, **fields: Any
 ) -> Any:
-    return wire.send(Create(topics=list(topics), **{"timeout_ms": 10_000, **fields}), version).topics
+    return wire.send(Create(topics=list(topics), **{"timeout_ms": 30_000, **fields}), version).topics
 
 
 def topic_of(

@@ -26,7 +26,7 @@ def starts(
 def delete_records(wire: WireClient, topic: str, offset: int) -> None:
     Delete = m.DeleteRecordsRequest
     place = Delete.DeleteRecordsPartition(partition_index=0, offset=offset)
-    request = Delete(topics=[Delete.DeleteRecordsTopic(name=topic, partitions=[place])], timeout_ms=5000)
+    request = Delete(topics=[Delete.DeleteRecordsTopic(name=topic, partitions=[place])], timeout_ms=30_000)
     assert wire.send(request, 1).topics[0].partitions[0].error_code == 0
 
 

@@ -263,12 +263,14 @@ def test_a_group_that_is_larger_than_a_record_stays_without_assignment(victim: V
     with victim.wire() as wire:
         member_id, generation = "", 0
         for _ in range(3):
-            answer = wire.send(joining("g", [("range", bytes(2 * MIB))], member_id), 3)
+            large = joining("g", [("range", bytes(2 * MIB))], member_id, session_ms=LONG_SESSION_MS)
+            answer = wire.send(large, 3)
             assert (answer.error_code, answer.generation_id > generation) == (0, True), answer
             member_id, generation = answer.member_id, answer.generation_id
             sync = m.SyncGroupRequest(group_id="g", generation_id=generation, member_id=member_id)
             assert wire.send(sync, 2).error_code == -1
-        answer = wire.send(joining("g", [("range", b"small")], member_id), 3)
+        small = joining("g", [("range", b"small")], member_id, session_ms=LONG_SESSION_MS)
+        answer = wire.send(small, 3)
         sync = m.SyncGroupRequest(group_id="g", generation_id=answer.generation_id, member_id=member_id)
         assert wire.send(sync, 2).error_code == 0
         assert wire.send(beating("new", "a", [name * 3 for name in NAMES]), 1).error_code == -1

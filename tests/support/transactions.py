@@ -20,7 +20,7 @@ from protocol.records.batch import Record, batches, read_header, records
 from protocol.records.builder import build_batch
 from protocol.records.control import ABORT, read_end_marker
 from tests.support.waiting import wait_until
-from tests.support.wire_client import WireClient
+from tests.support.wire_client import WireClient, produce_request
 
 NOW = 1_700_000_000_000
 OPENING = (
@@ -90,11 +90,15 @@ class TxnProducer:
 
     def add_each(self, *cells: Cell, version: int = 3) -> list[int]:
         """AddPartitionsToTxn; the error of each partition."""
+        return self.added(self.post_add(*cells, version=version), *cells)
+
+    def post_add(self, *cells: Cell, version: int = 3) -> int:
+        """Send AddPartitionsToTxn; `added` waits for its answer."""
         request = m.AddPartitionsToTxnRequest
         topics: dict[str, list[int]] = {}
         for name, index in cells:
             topics.setdefault(name, []).append(index)
-        answer = self.wire.send(
+        return self.wire.post(
             request(
                 v3_and_below_transactional_id=self.id,
                 v3_and_below_producer_id=self.producer_id,
@@ -106,6 +110,10 @@ class TxnProducer:
             ),
             version,
         )
+
+    def added(self, posted: int, *cells: Cell) -> list[int]:
+        """What it says of these partitions."""
+        answer = self.wire.receive(posted)
         errors = {
             (topic.name, each.partition_index): each.partition_error_code
             for topic in answer.results_by_topic_v3_and_below
@@ -130,13 +138,21 @@ class TxnProducer:
 
     def produce(self, topic: str, *values: bytes, partition: int = 0, version: int = 9) -> int:
         """One batch; the error."""
-        cell = (topic, partition)
-        batch = self.batch(cell, *values)
-        answer = self.wire.produce(
-            topic, batch, partition=partition, version=version, transactional_id=self.id
-        )
+        posted = self.post_produce(topic, *values, partition=partition, version=version)
+        return self.produced(posted, topic, len(values), partition)
+
+    def post_produce(self, topic: str, *values: bytes, partition: int = 0, version: int = 9) -> int:
+        """Send one batch; `produced` waits for the answer."""
+        batch = self.batch((topic, partition), *values)
+        request = produce_request(topic, batch, partition, transactional_id=self.id)
+        return self.wire.post(request, version)
+
+    def produced(self, posted: int, topic: str, count: int, partition: int = 0) -> int:
+        """The error of a batch of so many records."""
+        [answer] = self.wire.receive(posted).responses[0].partition_responses
         if answer.error_code == ErrorCode.NONE:
-            self.sequences[cell] = self.sequences.get(cell, 0) + len(values)
+            cell = (topic, partition)
+            self.sequences[cell] = self.sequences.get(cell, 0) + count
         return int(answer.error_code)
 
     def end(self, commit: bool, version: int = 3) -> int:

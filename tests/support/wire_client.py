@@ -16,6 +16,20 @@ from tests.support.waiting import wait_until
 from tests.support.wire import Wire
 
 
+def produce_request(
+    topic: str,
+    records: bytes | bytearray | None,
+    partition: int = 0,
+    acks: int = -1,
+    transactional_id: str | None = None,
+) -> m.ProduceRequest:
+    """Of one partition."""
+    request = m.ProduceRequest
+    place = request.PartitionProduceData(index=partition, records=records)
+    data = [request.TopicProduceData(name=topic, partition_data=[place])]
+    return request(transactional_id=transactional_id, acks=acks, timeout_ms=30_000, topic_data=data)
+
+
 class WireClient(Wire):
     """One connection, and shortcuts for requests that name one topic and one partition."""
 
@@ -58,11 +72,7 @@ class WireClient(Wire):
         transactional_id: str | None = None,
     ) -> Any:
         """Produce to one partition; returns the partition's part of the response, None for acks=0."""
-        request = m.ProduceRequest
-        place = request.PartitionProduceData(index=partition, records=records)
-        data = [request.TopicProduceData(name=topic, partition_data=[place])]
-        asked = request(transactional_id=transactional_id, acks=acks, timeout_ms=30_000, topic_data=data)
-        answer = self.send(asked, version)
+        answer = self.send(produce_request(topic, records, partition, acks, transactional_id), version)
         return None if answer is None else answer.responses[0].partition_responses[0]
 
     def produce_values(

@@ -32,7 +32,9 @@ def test_a_coordinator_lives_as_long_as_its_topic(broker, name, partitions):
     runtime = life.manager().runtime
     assert runtime.active_partitions() == list(range(partitions))
     assert broker.runner.run(life.create_topic()) is ErrorCode.NONE
-    broker.runner.run(broker.ctx.controller.delete_topics([TopicToDelete(name=life.topic)], timeout_ms=1000))
+    broker.runner.run(
+        broker.ctx.controller.delete_topics([TopicToDelete(name=life.topic)], timeout_ms=60_000)
+    )
     assert (life.has_topic(), life.coordinator_of(key)) == (False, -1)
     assert runtime.state(0) is State.CLOSED
     broker.runner.run(life.create_topic())
@@ -93,7 +95,7 @@ def test_keys_are_spread_over_the_partitions_that_the_store_counts(broker):
     found = {runtime.partition_for(key): life.coordinator_of(key) for key in "abcdefg"}
     assert found == {0: 1, 1: 1, 2: 1, 3: -1, 4: -1, 5: -1, 6: -1}, "of some the image has not heard"
     topic = TopicToDelete(name=life.topic)
-    broker.runner.run(broker.ctx.controller.delete_topics([topic], timeout_ms=1000))
+    broker.runner.run(broker.ctx.controller.delete_topics([topic], timeout_ms=60_000))
     assert runtime.partition_count == 3, "as many as it would be made with"
 
 

@@ -142,7 +142,7 @@ def test_the_offsets_of_a_deleted_topic_go(broker):
         commit(broker, group, "kept", 6)
 
     async def delete():
-        await broker.ctx.controller.delete_topics([TopicToDelete("orders")], timeout_ms=1000)
+        await broker.ctx.controller.delete_topics([TopicToDelete("orders")], timeout_ms=60_000)
         await until(broker, lambda: all(committed(broker, group, "orders") == -1 for group in "abcd"))
 
     broker.runner.run(delete())
@@ -153,7 +153,7 @@ def test_deleting_the_topic_of_the_groups_ends_them_all(broker):
     find(broker)
     commit(broker, "g", "orders", 5)
     runtime = broker.ctx.groups.manager().runtime
-    broker.runner.run(broker.ctx.controller.delete_topics([TopicToDelete(TOPIC)], timeout_ms=1000))
+    broker.runner.run(broker.ctx.controller.delete_topics([TopicToDelete(TOPIC)], timeout_ms=60_000))
     assert [runtime.state(partition) for partition in range(3)] == [State.CLOSED] * 3
     assert commit(broker, "g", "orders", 5) == (ErrorCode.NOT_COORDINATOR, None)
     assert find(broker) == 0
@@ -164,7 +164,7 @@ def test_deleting_the_topic_of_the_groups_ends_them_all(broker):
 def test_a_topic_that_grows_keeps_groups_where_they_are(broker):
     find(broker)
     commit(broker, "g", "orders", 5)
-    broker.runner.run(broker.ctx.controller.create_partitions([MorePartitions(TOPIC, 9)], timeout_ms=1000))
+    broker.runner.run(broker.ctx.controller.create_partitions([MorePartitions(TOPIC, 9)], timeout_ms=60_000))
     assert committed(broker, "g", "orders") == 5
     assert broker.ctx.groups.coordinator_of("g") == 1
     assert commit(broker, "g", "orders", 6) == (ErrorCode.NONE, [ErrorCode.NONE])

@@ -46,7 +46,7 @@ def with_broker(path, work, *more):
 
 async def create(broker, name):
     topics = [m.CreateTopicsRequest.CreatableTopic(name=name, num_partitions=2, replication_factor=1)]
-    answer = await call(broker, m.CreateTopicsRequest(topics=topics, timeout_ms=5000), 7)
+    answer = await call(broker, m.CreateTopicsRequest(topics=topics, timeout_ms=60_000), 7)
     assert answer.topics[0].error_code == 0
 
 

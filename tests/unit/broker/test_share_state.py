@@ -149,7 +149,7 @@ def test_the_state_of_a_deleted_topic_goes(broker):
         ask(broker, "initialize", key, 0, 0)
 
     async def delete():
-        await broker.ctx.controller.delete_topics([TopicToDelete(name="orders")], timeout_ms=1000)
+        await broker.ctx.controller.delete_topics([TopicToDelete(name="orders")], timeout_ms=60_000)
 
     broker.runner.run(delete())
     assert ask(broker, "read", gone, 0).error is ErrorCode.INVALID_REQUEST

@@ -33,7 +33,7 @@ class ScriptedBroker:
     def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(60)
 
     def _serve(self) -> None:
         while True:

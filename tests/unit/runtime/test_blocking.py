@@ -43,11 +43,11 @@ def test_settled_waits_for_calls_whose_callers_were_cancelled():
 
         def work() -> None:
             started.set()
-            gate.wait(10)
+            gate.wait(60)
             ended.set()
 
         call = blocking.submit(work)
-        started.wait(10)
+        started.wait(60)
         call.cancel()
         settled = asyncio.ensure_future(blocking.settled())
         await asyncio.sleep(0)

@@ -38,16 +38,16 @@ def test_writes_on_two_threads_take_turns():
 
     def slow():
         inside.set()
-        gate.wait(10)
+        gate.wait(60)
         written.append("slow")
 
     thread = threading.Thread(target=latest.claim(slow))
     thread.start()
-    inside.wait(10)
+    inside.wait(60)
     other = threading.Thread(target=latest.claim(lambda: written.append("later")))
     other.start()
     assert written == []
     gate.set()
-    thread.join(10)
-    other.join(10)
+    thread.join(60)
+    other.join(60)
     assert written == ["slow", "later"]

@@ -49,5 +49,5 @@ def test_lock_excludes_another_process(files, tmp_path):
         with pytest.raises(FileLockHeld, match="another process"):
             files.lock(path)
         child.stdin.close()
-        child.wait(10)
+        child.wait(60)
     files.lock(path).release()

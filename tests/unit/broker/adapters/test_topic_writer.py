@@ -249,5 +249,5 @@ def test_a_topic_that_was_deleted_and_made_again_begins_anew(topic):
 
 
 async def delete(broker):
-    [outcome] = await broker.ctx.controller.delete_topics([TopicToDelete(TOPIC)], timeout_ms=1000)
+    [outcome] = await broker.ctx.controller.delete_topics([TopicToDelete(TOPIC)], timeout_ms=60_000)
     assert outcome.error == ErrorCode.NONE

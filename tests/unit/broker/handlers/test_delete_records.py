@@ -16,7 +16,7 @@ def delete(
     broker: HandlerBroker, offset: int, topic: str = "t", partition: int = 0, version: int = 2
 ) -> tuple[int, int]:
     wanted = Request.DeleteRecordsPartition(partition_index=partition, offset=offset)
-    request = Request(topics=[Request.DeleteRecordsTopic(name=topic, partitions=[wanted])], timeout_ms=1000)
+    request = Request(topics=[Request.DeleteRecordsTopic(name=topic, partitions=[wanted])], timeout_ms=60_000)
     (answered,) = broker.call(request, version).topics
     (answer,) = answered.partitions
     assert (answered.name, answer.partition_index) == (topic, partition)

@@ -21,7 +21,7 @@ def by_name(
 
 
 def by_state(broker: HandlerBroker, *states: object) -> list[tuple[object, int]]:
-    answer = broker.call(Request(topics=list(states), timeout_ms=1000), 6)
+    answer = broker.call(Request(topics=list(states), timeout_ms=60_000), 6)
     return [(each.name, each.error_code) for each in answer.responses]
 
 
@@ -55,7 +55,7 @@ def test_one_given_twice_is_refused_once(broker: HandlerBroker) -> None:
 
 
 def test_messages_from_v5_on(broker: HandlerBroker) -> None:
-    answer = broker.call(Request(topic_names=["nope"], timeout_ms=1000), 5)
+    answer = broker.call(Request(topic_names=["nope"], timeout_ms=60_000), 5)
     assert answer.responses[0].error_message == "This server does not host this topic-partition."
 
 

@@ -97,7 +97,7 @@ def test_a_parked_memo_fetch_learns_that_its_topic_is_gone(net):
     client.send(request)
     net.ctx.replicas.get("orders", 0).wake()
     assert client.answers() == []
-    net.call(m.DeleteTopicsRequest(topic_names=["orders"], timeout_ms=1000), 5)
+    net.call(m.DeleteTopicsRequest(topic_names=["orders"], timeout_ms=60_000), 5)
     [(_, data)] = client.answers()
     assert decode(ApiKey.FETCH, 12, data).responses[0].partitions[0].error_code == 3
     assert len(net.hub.deadlines) == 0

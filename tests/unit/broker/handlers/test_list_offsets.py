@@ -34,7 +34,7 @@ def ask(
         replica_id=replica,
         isolation_level=isolation,
         topics=[Request.ListOffsetsTopic(name=topic, partitions=[wanted] * times)],
-        timeout_ms=1000,
+        timeout_ms=60_000,
     )
     (answered,) = broker.call(request, version).topics
     assert answered.name == topic

@@ -137,7 +137,7 @@ def test_a_topic_that_has_gone_is_unknown(broker: NetBroker, served: list[bool |
         send(client, 5)
         assert answers(client) == [(1, [0, 0])]
     request = m.DeleteTopicsRequest
-    broker.call(request(topics=[request.DeleteTopicState(name=TOPIC)], timeout_ms=1000), 6)
+    broker.call(request(topics=[request.DeleteTopicState(name=TOPIC)], timeout_ms=60_000), 6)
     send(client, 6)
     assert answers(client) == [(1, [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2)]
     assert served == [True]

@@ -92,7 +92,7 @@ def test_the_memo_is_dropped_when_the_topic_is_deleted_and_made_again(net):
     client = net.connect()
     for _ in range(2):
         client.call(produce_request("orders", 0, [b"a"]), 9)
-    net.call(m.DeleteTopicsRequest(topic_names=["orders"], timeout_ms=1000), 5)
+    net.call(m.DeleteTopicsRequest(topic_names=["orders"], timeout_ms=60_000), 5)
     gone = client.call(produce_request("orders", 0, [b"a"]), 9)
     assert gone.responses[0].partition_responses[0].error_code == 3
     net.create("orders", 1)

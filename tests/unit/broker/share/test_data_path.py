@@ -35,7 +35,7 @@ def test_deleted_topics_leave_it(broker: ShareNet) -> None:
     broker.member(topic_id).fetch(max_wait_ms=0)
     parts = broker.ctx.share_data.parts
     assert len(parts.partitions) == 1
-    broker.call(m.DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
+    broker.call(m.DeleteTopicsRequest(topic_names=["t"], timeout_ms=60_000), 5)
     assert len(parts.partitions) == 0
 
 

@@ -51,7 +51,7 @@ def test_ctrl_c_ends_it_with_0() -> None:
     with OttlaProcess() as broker:
         process = broker.process
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize(
