@@ -35,6 +35,7 @@ HAVE_A_WORKER = ("clients", "packaging", "spark", "tidy", "tools")
 LONGEST_ID = 100
 
 ZOOKEEPER = "zookeeper"  # fixture, mark and group
+LONGEST_SESSION_MS = 40_000
 
 JAVA_FIXTURES = ("apache_kafka", "either_broker", "apache_kafka_3", "either_old_broker")
 
@@ -113,8 +114,10 @@ def apache_kafka_3() -> Iterator[KafkaProcess]:
 
 @pytest.fixture(scope="session")
 def zookeeper() -> Iterator[ZookeeperProcess]:
-    """A real ZooKeeper, shared: use a chroot of your own, and let it run when you are done."""
-    with ZookeeperProcess() as server:
+    """A real ZooKeeper, shared: use a chroot of your own, and let it run when you are done. Sessions may be
+    longer than any process stands still.
+    """
+    with ZookeeperProcess(max_session_ms=LONGEST_SESSION_MS) as server:
         yield server
 
 

@@ -27,7 +27,8 @@ from tests.contract.metadata_worlds import LIMIT_S, Heard, eventually
 from tests.support.store_peer import StorePeer
 
 TIMEOUT_MS = 2_000
-LONG_MS = 10_000  # of those whom nobody shall take for dead, however busy the machine is
+LONG_MS = 10_000  # of those whom nobody takes for dead, and who look for the dead in a part of that time
+LONGER_MS = 40_000  # of those who look at each other
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_two_processes_see_one_tree_and_hear_of_each_other(path):
     async def story(store):
         heard = Heard()
         store.watch("/theirs", heard.watcher)
-        with StorePeer(path, "peer", LONG_MS) as peer:
+        with StorePeer(path, "peer", LONGER_MS) as peer:
             created = await asyncio.to_thread(peer.call, "create", "/theirs", "x")
             await heard.equals([("/theirs", WatchEvent.CREATED)])
             assert await store.get("/theirs") == (b"x", 0, created, 0)
@@ -62,19 +63,20 @@ def test_two_processes_see_one_tree_and_hear_of_each_other(path):
             told = ["connected", "/watched created", "/watched changed"]
             await eventually(lambda: peer.call("get", "/watched") and peer.events == told, "the peer told")
 
-    run(path, story)
+    run(path, story, timeout_ms=LONGER_MS)
 
 
 def test_the_session_of_a_killed_process_ends_after_its_time_out_for_those_who_are_left(path):
     async def story(store):
         heard = Heard()
         with StorePeer(path, "peer", TIMEOUT_MS) as peer:
+            store.watch("/me", heard.watcher)
             peer.call("create", "/me", "x", True)
             assert (await store.get("/me")).owner == peer.session_id
-            store.watch("/me", heard.watcher)
+            await heard.equals([("/me", WatchEvent.CREATED)])
             await eventually(lambda: store.contact_age_ms() < 500, "contact")
             peer.kill()
-            await heard.equals([("/me", WatchEvent.DELETED)])
+            await heard.equals([("/me", WatchEvent.CREATED), ("/me", WatchEvent.DELETED)])
             assert await store.get("/me") is None
             assert await store.create("/me", b"", ephemeral=True) > 0
 
@@ -85,10 +87,9 @@ def test_a_paused_process_is_fenced_and_told_when_it_goes_on(path):
     async def story(store):
         heard = Heard()
         with StorePeer(path, "peer", TIMEOUT_MS) as peer:
-            peer.call("create", "/me", "x", True)
-            peer.call("create", "/stays", "x")
-            assert await store.get("/stays") is not None
+            await store.create("/stays", b"x")
             store.watch("/me", heard.watcher)
+            peer.call("create", "/me", "x", True)
             peer.pause()
             await heard.until(lambda told: told[-1:] == [("/me", WatchEvent.DELETED)], "told of the end")
             peer.send("put", "/stays", "from the dead")

@@ -28,6 +28,7 @@ from tests.support.waiting import wait_until
 
 START_TIMEOUT_S = 120.0
 TICK_MS = 500
+MAX_SESSION_MS = 20 * TICK_MS
 JARS = ("zookeeper-3", "zookeeper-jute", "slf4j-api", "metrics-core", "snappy-java")
 JVM_FLAGS = (
     "-Xmx256m",
@@ -44,9 +45,9 @@ TLS_FLAGS = ("-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettySer
 
 
 class ZookeeperProcess:
-    """One ZooKeeper server on a free port of 127.0.0.1. Sessions last 20 ticks at most, or what is said."""
+    """One ZooKeeper server on a free port of 127.0.0.1. Sessions last 10 s at most, or what is said."""
 
-    def __init__(self, tls: tuple[Path, Path] | None = None, max_session_ms: int = 20 * TICK_MS) -> None:
+    def __init__(self, tls: tuple[Path, Path] | None = None, max_session_ms: int = MAX_SESSION_MS) -> None:
         self.max_session_ms = max_session_ms
         self.host = "127.0.0.1"
         self.port = free_port()
