@@ -120,7 +120,7 @@ class Victim:
     def normal_client(self) -> Iterator[Client]:
         """A client in a process of its own that produces, fetches and asks for metadata meanwhile."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.hostile.normal_client", self.address],
+            [sys.executable, "-m", "tests.hostile.normal_client", self.address, str(self.broker.pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
