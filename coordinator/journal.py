@@ -8,8 +8,11 @@ changed at it or later. Readers of committed state get, for a cell that changed 
 The cost lies with the few cells in flight: a table at rest is a dict of dicts, and a load, whose records are
 all committed, writes no journal.
 
-Invariants: entries stand in the order of their offsets; a cell has as many entries in the journal as in its
-table's `_replaced`.
+A commit of ten thousand offsets changes as many cells, so the one value that such a change leaves stands for
+itself; a cell that changes again before that is committed has a queue of them.
+
+Invariants: entries stand in the order of their offsets; a cell has as many entries in the journal as values
+in its table's `_replaced`, one that does not change has none.
 """
 
 from __future__ import annotations
@@ -42,8 +45,9 @@ class Journal:
     def commit(self, end_offset: int) -> None:
         """Records before `end_offset` are committed: their changes can't be taken back any more."""
         entries = self._entries
+        next_entry = entries.popleft
         while entries and entries[0][0] < end_offset:
-            _, table, outer, inner = entries.popleft()
+            _, table, outer, inner = next_entry()
             table.forget_oldest(outer, inner)
 
     def roll_back(self, offset: int) -> None:
@@ -54,13 +58,19 @@ class Journal:
             table.restore_newest(outer, inner)
 
 
+class _Several(deque[Any]):
+    """The values that several changes of a cell left, oldest first."""
+
+    __slots__ = ()
+
+
 class JournaledTable(Generic[RowKey, CellKey, V]):
     """Cells under two keys, with a live and a committed view. A row exists while it has cells."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._rows: dict[RowKey, dict[CellKey, V]] = {}
-        self._replaced: dict[RowKey, dict[CellKey, deque[V | None]]] = {}
+        self._replaced: dict[RowKey, dict[CellKey, V | _Several | None]] = {}
 
     def __len__(self) -> int:
         """Rows, live."""
@@ -89,8 +99,9 @@ class JournaledTable(Generic[RowKey, CellKey, V]):
     def committed(self, outer: RowKey, inner: CellKey) -> V | None:
         """The value of a cell by the records that are committed."""
         replaced = self._replaced.get(outer)
-        if replaced is not None and (values := replaced.get(inner)):
-            return values[0]
+        if replaced is not None and inner in replaced:
+            value: V | None = _oldest(replaced[inner])
+            return value
         return self.get(outer, inner)
 
     def committed_row(self, outer: RowKey) -> dict[CellKey, V]:
@@ -99,11 +110,12 @@ class JournaledTable(Generic[RowKey, CellKey, V]):
         if replaced is None:
             return row
         row = dict(row)
-        for inner, values in replaced.items():
-            if values[0] is None:
+        for inner, left in replaced.items():
+            value = _oldest(left)
+            if value is None:
                 row.pop(inner, None)
             else:
-                row[inner] = values[0]
+                row[inner] = value
         return row
 
     def is_changing(self, outer: RowKey, inner: CellKey) -> bool:
@@ -125,9 +137,11 @@ class JournaledTable(Generic[RowKey, CellKey, V]):
         row = self._rows.get(outer)
         if row is None or inner not in row:
             return
+        value = row.pop(inner)
+        if not row:
+            del self._rows[outer]
         if self._journal.recording:
-            self._keep(outer, inner, row[inner])
-        self._drop(outer, inner)
+            self._keep(outer, inner, value)
 
     def clear(self) -> None:
         """Forget everything, as when a partition is unloaded; the journal must be dropped with it."""
@@ -142,11 +156,18 @@ class JournaledTable(Generic[RowKey, CellKey, V]):
 
     def forget_oldest(self, outer: Any, inner: Any) -> None:
         """For the journal: the oldest change of this cell is committed."""
-        self._take(outer, inner, newest=False)
+        left = self._replaced[outer][inner]
+        if type(left) is _Several and len(left) > 1:
+            left.popleft()
+        else:
+            self._settled(outer, inner)
 
     def restore_newest(self, outer: Any, inner: Any) -> None:
         """For the journal: the newest change of this cell is taken back."""
-        value = self._take(outer, inner, newest=True)
+        left: Any = self._replaced[outer][inner]
+        value = left.pop() if type(left) is _Several else left
+        if type(left) is not _Several or not left:
+            self._settled(outer, inner)
         if value is None:
             self._drop(outer, inner)
         else:
@@ -155,22 +176,20 @@ class JournaledTable(Generic[RowKey, CellKey, V]):
     def _keep(self, outer: RowKey, inner: CellKey, value: V | None) -> None:
         row = self._replaced.get(outer)
         if row is None:
-            self._replaced[outer] = {inner: deque((value,))}
-        elif inner in row:
-            row[inner].append(value)
+            self._replaced[outer] = {inner: value}
+        elif inner not in row:
+            row[inner] = value
+        elif type(left := row[inner]) is _Several:
+            left.append(value)
         else:
-            row[inner] = deque((value,))
+            row[inner] = _Several((left, value))
         self._journal.note(self, outer, inner)
 
-    def _take(self, outer: RowKey, inner: CellKey, *, newest: bool) -> V | None:
+    def _settled(self, outer: RowKey, inner: CellKey) -> None:
         row = self._replaced[outer]
-        values = row[inner]
-        value = values.pop() if newest else values.popleft()
-        if not values:
-            del row[inner]
-            if not row:
-                del self._replaced[outer]
-        return value
+        del row[inner]
+        if not row:
+            del self._replaced[outer]
 
     def _drop(self, outer: RowKey, inner: CellKey) -> None:
         row = self._rows.get(outer)
@@ -179,6 +198,10 @@ class JournaledTable(Generic[RowKey, CellKey, V]):
 
     def _has_committed(self, outer: RowKey) -> bool:
         return bool(self.committed_row(outer))
+
+
+def _oldest(left: Any) -> Any:
+    return left[0] if type(left) is _Several else left
 
 
 _EMPTY: dict[Any, Any] = {}

@@ -17,13 +17,13 @@ from typing import Final, NamedTuple, TypeAlias
 from coordinator.group.records import (
     NO_EXPIRY,
     NO_LEADER_EPOCH,
-    Offset,
     OffsetKey,
     Stored,
     UnknownRecords,
     known_offset_key,
-    offset_record,
-    offset_tombstone,
+    offset_key,
+    offset_tombstones,
+    offset_value,
     read_offset_key,
     read_offset_value,
 )
@@ -89,25 +89,24 @@ class Offsets:
         expire_ms = NO_EXPIRY if retention_ms < 0 else now_ms + retention_ms
         records: list[CoordinatorRecord] = []
         errors: list[ErrorCode] = []
-        for commit in commits:
-            metadata = commit.metadata or ""
+        for topic, partition, offset, leader_epoch, given, commit_ms in commits:
+            metadata = given or ""
             if self._too_long(metadata):
                 errors.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 continue
             errors.append(ErrorCode.NONE)
-            commit_ms = now_ms if commit.commit_ms == NOW else commit.commit_ms
-            offset = Offset(commit.offset, commit.leader_epoch, metadata, commit_ms, expire_ms)
-            records.append(offset_record(OffsetKey(group, commit.topic, commit.partition), offset))
+            at_ms = now_ms if commit_ms == NOW else commit_ms
+            value = offset_value(offset, leader_epoch, metadata, at_ms, expire_ms)
+            records.append(CoordinatorRecord(offset_key(group, topic, partition), value))
         return records, errors
 
     def delete(self, group: str, partitions: Iterable[TopicPartition]) -> list[CoordinatorRecord]:
         """Tombstones for those of the partitions that have something committed or pending."""
-        return [offset_tombstone(OffsetKey(group, *cell)) for cell in partitions if self._has(group, cell)]
+        return offset_tombstones(group, (cell for cell in partitions if self._has(group, cell)))
 
     def delete_group(self, group: str) -> list[CoordinatorRecord]:
         """Tombstones for everything of a group, pending offsets included."""
-        cells = dict.fromkeys(self.committed.row(group)) | dict.fromkeys(self.producers.row(group))
-        return [offset_tombstone(OffsetKey(group, *cell)) for cell in cells]
+        return offset_tombstones(group, self._cells(group))
 
     def delete_topics(
         self, groups: Iterable[str], gone: Callable[[str, int], bool]
@@ -115,8 +114,7 @@ class Offsets:
         """Tombstones in these groups for partitions that do not exist any more (`gone(topic, partition)`)."""
         records: list[CoordinatorRecord] = []
         for group in groups:
-            cells = dict.fromkeys(self.committed.row(group)) | dict.fromkeys(self.producers.row(group))
-            records += [offset_tombstone(OffsetKey(group, *cell)) for cell in cells if gone(*cell)]
+            records += offset_tombstones(group, (cell for cell in self._cells(group) if gone(*cell)))
         return records
 
     def fetch(
@@ -201,10 +199,18 @@ class Offsets:
         """A load is over: let go of the strings that it shared between records."""
         self._strings = None
 
+    def _cells(self, group: str) -> Iterable[TopicPartition]:
+        """What a group has something committed or pending for, live."""
+        row, waiting = self.committed.row(group), self.producers.row(group)
+        return dict.fromkeys(row) | dict.fromkeys(waiting) if waiting else row
+
     def _remove(self, group: str, cell: TopicPartition) -> None:
         self.committed.remove(group, cell)
+        waiting = self.producers.get(group, cell)
+        if waiting is None:
+            return
         key = OffsetKey(group, *cell)
-        for producer_id in self.producers.get(group, cell) or ():
+        for producer_id in waiting:
             self.pending.remove(producer_id, key)
         self.producers.remove(group, cell)
 

@@ -12,7 +12,7 @@ place for the leader epoch. Group values are written at version 3.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from struct import Struct
 from struct import error as StructError
@@ -22,7 +22,8 @@ from coordinator.result import CoordinatorRecord
 from protocol import messages as m
 from protocol.errors import MalformedMessage
 
-OFFSET_KEY_TYPES = (0, 1)
+OFFSET_KEYS = (b"\0\1", b"\0\0")
+"""What keys of offsets begin with."""
 GROUP_KEY_TYPE = 2
 GROUP_VALUE_VERSION = 3
 NO_EXPIRY = -1
@@ -35,10 +36,11 @@ _TWO_TIMES = Struct(">qq")
 _LAST_MS = (1 << 63) - 1  # a client may ask for any retention
 _PLAIN_HEAD = Struct(">hqh")  # version, offset, length of metadata
 _EPOCH_HEAD = Struct(">hqih")  # version, offset, leader epoch, length of metadata
+_NO_METADATA = Struct(">hqihq")  # the same without metadata, and the time
 _EPOCH_VERSION = 3
 _OFFSET_VERSIONS = range(5)
-_KEYS_REMEMBERED = 8192  # a consumer commits the same partitions again and again: 1.5 us less
-_LENGTH_REMEMBERED = 600  # of a key, or of a group's name; longer ones, up to 64 KiB, are not worth the room
+_REMEMBERED = 8192  # groups with a topic, as they stand before the partition in a key: 1 us less each
+_LENGTH_REMEMBERED = 600  # of it, or of a group's name; longer ones, up to 64 KiB, are not worth the room
 _GROUP_VERSIONS = range(5)
 
 
@@ -94,17 +96,31 @@ def read_offset_key(key: bytes) -> OffsetKey:
     return OffsetKey(group, topic, partition)
 
 
-_remembered_offset_key = lru_cache(_KEYS_REMEMBERED)(read_offset_key)
+def _group_and_topic(before: bytes) -> tuple[str, str] | None:
+    """What stands before the partition of a key; None where that is not all of it."""
+    key = read_offset_key(before + bytes(_I32.size))
+    return (key.group, key.topic) if before == _before_partition(key.group, key.topic) else None
 
 
-def known_offset_key(key: bytes) -> OffsetKey:
-    """The same for keys that come again: those of commits, not those of a load."""
-    return _remembered_offset_key(key) if len(key) <= _LENGTH_REMEMBERED else read_offset_key(key)
+_remembered_group_and_topic = lru_cache(_REMEMBERED)(_group_and_topic)
+
+
+def known_offset_key(key: bytes) -> tuple[str, str, int]:
+    """The fields of an OffsetKey whose group and topic come again: those of commits, not those of a load."""
+    if _I32.size < len(key) <= _LENGTH_REMEMBERED:
+        names = _remembered_group_and_topic(key[: -_I32.size])
+        if names is not None:
+            return *names, _I32.unpack_from(key, len(key) - _I32.size)[0]
+    return read_offset_key(key)
 
 
 def read_offset_value(value: bytes, record_offset: int, unknown: UnknownRecords) -> Stored | None:
     """An Offset from a value; None for a version that is not known. Raises MalformedMessage."""
     try:
+        if len(value) == _NO_METADATA.size:  # as nearly always
+            version, offset, leader_epoch, length, commit_ms = _NO_METADATA.unpack(value)
+            if version == _EPOCH_VERSION and not length:
+                return offset, leader_epoch, "", commit_ms, NO_EXPIRY, record_offset
         version = _I16.unpack_from(value)[0]
         if version == _EPOCH_VERSION:
             _, offset, leader_epoch, length = _EPOCH_HEAD.unpack_from(value)
@@ -136,31 +152,39 @@ def _read_flexible(value: bytes, version: int, record_offset: int, unknown: Unkn
 
 def offset_record(key: OffsetKey, offset: Offset) -> CoordinatorRecord:
     """The record that commits an offset."""
-    metadata = offset.metadata.encode()
-    if offset.expire_ms == NO_EXPIRY:
-        head = _EPOCH_HEAD.pack(_EPOCH_VERSION, offset.offset, offset.leader_epoch, len(metadata))
-        return CoordinatorRecord(_offset_key(key), head + metadata + _I64.pack(offset.commit_ms))
-    head = _PLAIN_HEAD.pack(1, offset.offset, len(metadata))
-    times = _TWO_TIMES.pack(offset.commit_ms, min(offset.expire_ms, _LAST_MS))
-    return CoordinatorRecord(_offset_key(key), head + metadata + times)
+    return CoordinatorRecord(offset_key(*key), offset_value(*offset[:5]))
 
 
-def offset_tombstone(key: OffsetKey) -> CoordinatorRecord:
-    """The record that removes an offset, committed or pending in a transaction."""
-    return CoordinatorRecord(_offset_key(key), None)
+def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, expire_ms: int) -> bytes:
+    """The value of a record that commits an offset; the fields are those of `Offset`."""
+    if expire_ms == NO_EXPIRY:
+        if not metadata:
+            return _NO_METADATA.pack(_EPOCH_VERSION, offset, leader_epoch, 0, commit_ms)
+        data = metadata.encode()
+        return _EPOCH_HEAD.pack(_EPOCH_VERSION, offset, leader_epoch, len(data)) + data + _I64.pack(commit_ms)
+    data = metadata.encode()
+    times = _TWO_TIMES.pack(commit_ms, min(expire_ms, _LAST_MS))
+    return _PLAIN_HEAD.pack(1, offset, len(data)) + data + times
 
 
-def _offset_key(key: OffsetKey) -> bytes:
-    return _remembered_key_bytes(key) if len(key.group) <= _LENGTH_REMEMBERED else _key_bytes(key)
+def offset_tombstones(group: str, partitions: Iterable[tuple[str, int]]) -> list[CoordinatorRecord]:
+    """The records that remove offsets of a group, committed or pending in a transaction."""
+    return [CoordinatorRecord(offset_key(group, topic, index), None) for topic, index in partitions]
 
 
-def _key_bytes(key: OffsetKey) -> bytes:
-    group, topic = key.group.encode(), key.topic.encode()
-    head = _TYPE_AND_LENGTH.pack(1, len(group)) + group
-    return head + _I16.pack(len(topic)) + topic + _I32.pack(key.partition)
+def offset_key(group: str, topic: str, partition: int) -> bytes:
+    """The key of the records about an offset; the fields are those of `OffsetKey`."""
+    if len(group) <= _LENGTH_REMEMBERED:
+        return _remembered_before_partition(group, topic) + _I32.pack(partition)
+    return _before_partition(group, topic) + _I32.pack(partition)
 
 
-_remembered_key_bytes = lru_cache(_KEYS_REMEMBERED)(_key_bytes)
+def _before_partition(group: str, topic: str) -> bytes:
+    first, second = group.encode(), topic.encode()
+    return _TYPE_AND_LENGTH.pack(1, len(first)) + first + _I16.pack(len(second)) + second
+
+
+_remembered_before_partition = lru_cache(_REMEMBERED)(_before_partition)
 
 
 def group_record(key: m.GroupMetadataKey, value: m.GroupMetadataValue | None) -> CoordinatorRecord:

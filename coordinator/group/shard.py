@@ -30,7 +30,7 @@ from coordinator.group.offset_expiry import Expiry, expired, expiry_of
 from coordinator.group.offsets import METADATA_MAX_BYTES, Offsets
 from coordinator.group.records import (
     GROUP_KEY_TYPE,
-    OFFSET_KEY_TYPES,
+    OFFSET_KEYS,
     UnknownRecords,
     group_record,
     key_type,
@@ -299,10 +299,11 @@ class GroupShard:
 
     def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
         """Apply a record. Raises MalformedMessage."""
-        kind = key_type(key)
-        if kind in OFFSET_KEY_TYPES:
+        if key.startswith(OFFSET_KEYS):
             self.offsets.replay(key, value, offset, producer_id)
-        elif kind == GROUP_KEY_TYPE:
+            return
+        kind = key_type(key)
+        if kind == GROUP_KEY_TYPE:
             self._replay_group(read_group_key(key), value)
         elif (groups := self._replayers.get(kind)) is not None:
             groups.replay(kind, key, value)

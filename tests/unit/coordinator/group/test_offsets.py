@@ -118,6 +118,28 @@ def test_deleting_drops_what_is_pending_too() -> None:
     assert log.fetch("other") == 9
 
 
+def test_what_is_committed_and_deleted_for_very_many_partitions_is_live_what_a_reload_finds() -> None:
+    coordinator = Coordinator()
+    topic, offsets = coordinator.topic, coordinator.offsets
+
+    def write_all(records: list) -> None:
+        coordinator.runtime.write(0, lambda _: Result(records, None), lambda *_: None)
+        topic.commit()
+
+    commits = [Commit("täglich", index, index, index % 3, "m" * (index % 2)) for index in range(9000)]
+    write_all(offsets.commit("gruppe", commits, 7)[0])
+    found = offsets.fetch("gruppe", None)
+    assert [(each.partition, each.offset, each.leader_epoch, each.metadata) for each in found] == [
+        (each.partition, each.offset, each.leader_epoch, each.metadata) for each in commits
+    ]
+    assert state(Coordinator(topic).offsets) == state(offsets)
+    write_all(offsets.delete_topics(["gruppe"], lambda _, index: index % 2 == 0))
+    assert len(offsets.cells("gruppe")) == 4500
+    assert state(Coordinator(topic).offsets) == state(offsets)
+    write_all(offsets.delete_group("gruppe"))
+    assert state(Coordinator(topic).offsets) == state(offsets) == ({}, {}, {})
+
+
 def test_deleted_topics_vanish_from_all_groups() -> None:
     log = Log()
     log.commit("g", 1)

@@ -14,7 +14,7 @@ from coordinator.group.records import (
     key_type,
     known_offset_key,
     offset_record,
-    offset_tombstone,
+    offset_tombstones,
     read_group_key,
     read_group_value,
     read_offset_key,
@@ -50,7 +50,7 @@ def test_an_expiry_time_beyond_all_numbers_is_the_last_one() -> None:
 
 
 def test_a_tombstone_has_the_key_alone() -> None:
-    assert offset_tombstone(KEY) == (offset_record(KEY, Offset(5, 6, "m", 7)).key, None)
+    assert offset_tombstones(KEY.group, [KEY[1:]]) == [(offset_record(KEY, Offset(5, 6, "m", 7)).key, None)]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
@@ -96,7 +96,7 @@ def test_cut_values_and_keys_are_malformed(size: int) -> None:
 
 @pytest.mark.parametrize("at", [2, 5])
 def test_lengths_below_zero_are_malformed(at: int) -> None:
-    key = bytearray(offset_tombstone(KEY).key)
+    key = bytearray(offset_record(KEY, Offset(5, 6, "m", 7)).key)
     key[at : at + 2] = b"\xff\xff"
     with pytest.raises(MalformedMessage):
         read_offset_key(bytes(key))
@@ -126,9 +126,42 @@ def test_a_group_is_written_at_version_3_and_read_back() -> None:
     assert group_record(m.GroupMetadataKey(group="g"), None) == (key, None)
 
 
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(
+    st.sampled_from([0, 1]),
+    st.text(max_size=9),
+    st.text(max_size=9),
+    st.integers(0, 2**31 - 1),
+    st.binary(max_size=9),
+)
+def test_a_known_key_is_read_as_any_other(
+    kind: int, group: str, topic: str, partition: int, more: bytes
+) -> None:
+    key = kind.to_bytes(2, "big") + m.OffsetCommitKey(group=group, topic=topic, partition=partition).encode(0)
+    for _ in range(2):
+        assert known_offset_key(key) == known_offset_key(key + more) == (group, topic, partition)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.binary(max_size=24).map(lambda data: b"\0\1\0" + data))
+def test_a_known_key_is_refused_as_any_other(key: bytes) -> None:
+    try:
+        wanted = read_offset_key(key)
+    except MalformedMessage:
+        with pytest.raises(MalformedMessage):
+            known_offset_key(key)
+    else:
+        assert known_offset_key(key) == wanted
+
+
 def test_a_long_key_is_written_and_read_and_not_kept() -> None:
     key = OffsetKey("g" * 32_767, "t", 3)
-    kept = records._remembered_offset_key.cache_info(), records._remembered_key_bytes.cache_info()
+    kept = _remembered()
     written = offset_record(key, Offset(1, NO_LEADER_EPOCH, "", 0)).key
     assert known_offset_key(written) == key
-    assert kept == (records._remembered_offset_key.cache_info(), records._remembered_key_bytes.cache_info())
+    assert kept == _remembered()
+
+
+def _remembered() -> list[object]:
+    remembered = records._remembered_group_and_topic, records._remembered_before_partition
+    return [each.cache_info() for each in remembered]
