@@ -98,8 +98,12 @@ class Endings:
         """Carry out a decision that is committed."""
         ending = _Ending(partition, transactional_id, txn)
         self._at_work.setdefault(partition, {})[transactional_id] = ending
-        for some in split(list(ending.left), AT_ONCE) if ending.left else ([],):
-            self._pace.soon(max(1, len(some)), partial(self._send, ending, some))
+        cells = list(ending.left)
+        if len(cells) <= AT_ONCE:
+            self._pace.soon(max(1, len(cells)), partial(self._send, ending, cells))
+            return
+        for some in split(cells, AT_ONCE):  # not in this pass, which had to write so long a record
+            self._pace.next(len(some), partial(self._send, ending, some))
 
     def unloaded(self, partition: int) -> None:
         """This broker looks after the partition no more: what is under way changes nothing from now on."""

@@ -186,13 +186,15 @@ def test_what_may_be_better_later_is_sent_again(error: E) -> None:
 
 
 def test_markers_of_very_many_partitions_are_sent_some_at_a_time() -> None:
+    """And none in the pass that has written so long a decision."""
     stage = Stage(a=[HERE] * (AT_ONCE * 2 + 1))
     stage.decide(*(("a", index) for index in range(AT_ONCE * 2 + 1)))
+    assert stage.local == []
     for count in (AT_ONCE, AT_ONCE, 1):
+        stage.timer.ring()
         assert stage.completed == []
         assert [len(cells) for _, cells, _ in stage.local] == [count]
         stage.answer(*[E.NONE] * count)
-        stage.timer.ring()
     assert len(stage.completed) == 1
 
 

@@ -44,6 +44,16 @@ def test_much_is_done_in_turns_and_in_order() -> None:
     assert stage.done == ["a", "b", "c", "d"]
 
 
+def test_after_what_is_for_the_next_turn_nothing_is_done_in_this_one() -> None:
+    stage = Stage()
+    stage.soon("a")
+    stage.pace.next(1, lambda: stage.done.append("b"))
+    stage.soon("c")
+    assert (stage.done, stage.delays) == (["a"], [0])
+    stage.timer.ring()
+    assert (stage.done, stage.delays) == (["a", "b", "c"], [0])
+
+
 def test_what_work_leads_to_comes_after_it() -> None:
     stage = Stage()
 
