@@ -143,10 +143,12 @@ class JournaledTable(Generic[RowKey, CellKey, V]):
         if self._journal.recording:
             self._keep(outer, inner, value)
 
-    def clear(self) -> None:
-        """Forget everything, as when a partition is unloaded; the journal must be dropped with it."""
-        self._rows.clear()
-        self._replaced.clear()
+    def take(self) -> dict[RowKey, dict[CellKey, V]]:
+        """Forget everything, as when a partition is unloaded; the journal must be dropped with it. The rows
+        that were there are for `coordinator.freeing`.
+        """
+        rows, self._rows, self._replaced = self._rows, {}, {}
+        return rows
 
     def items(self) -> Iterator[tuple[RowKey, CellKey, V]]:
         """All live cells."""

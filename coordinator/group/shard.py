@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from coordinator.freeing import free
 from coordinator.group.classic import events as ev
 from coordinator.group.classic.describe import subscribed_topics
 from coordinator.group.classic.effects import Outcome, Response, SetTimer
@@ -323,7 +324,7 @@ class GroupShard:
             groups.on_loaded(now_ms)
 
     def on_unloaded(self) -> None:
-        """Refuse what is parked and forget all groups."""
+        """Refuse what is parked and forget all groups and offsets."""
         now_ms = self._clock.now_ms()
         for group_id, group in list(self.groups.items()):
             for write_id in list(group.writes):  # those whose refusal was still to be told
@@ -333,6 +334,7 @@ class GroupShard:
         self.groups.clear()
         for groups in self.modern:
             groups.on_unloaded()
+        free(self.offsets.committed.take(), self._context.timers)
 
     def _replay_group(self, group_id: str, value: bytes | None) -> None:
         """The tombstone of a live group comes from `remove`, which has ended the group itself."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from coordinator.freeing import free
 from coordinator.journal import JournaledTable
 from coordinator.ports import Clock
 from coordinator.result import CoordinatorRecord, Result
@@ -74,6 +75,7 @@ class ShareShard:
     def __init__(self, context: Context, clock: Clock, settings: ShardSettings) -> None:
         self._clock = clock
         self._settings = settings
+        self._timers = context.timers
         self._states: JournaledTable[str, tuple[bytes, int], ShareState] = JournaledTable(context.journal)
         self._ended: JournaledTable[str, str, int] = JournaledTable(context.journal)
         self._unknown: set[tuple[int, int]] = set()
@@ -246,8 +248,8 @@ class ShareShard:
 
     def on_unloaded(self) -> None:
         """Forget everything."""
-        self._states.clear()
-        self._ended.clear()
+        free(self._states.take(), self._timers)
+        self._ended.take()
 
     def _record_of(self, key: ShareKey, state: ShareState, change: ShareState) -> CoordinatorRecord:
         """`change` has the new batches alone; a snapshot takes the others along."""

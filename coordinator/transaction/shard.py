@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeVar
 
+from coordinator.freeing import free
 from coordinator.journal import JournaledTable
 from coordinator.ports import Clock
 from coordinator.result import CoordinatorError, Result
@@ -253,7 +254,7 @@ class TransactionShard:
 
     def on_unloaded(self) -> None:
         """Forget everything; somebody else carries out what was decided."""
-        self._txns.clear()
+        free(self._txns.take(), self._timers)
         self._coming.clear()
         self._found.clear()
         self._settings.endings.unloaded(self._partition)

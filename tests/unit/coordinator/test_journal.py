@@ -88,10 +88,10 @@ def test_what_is_committed_leaves_the_journal() -> None:
     assert table.committed_row("a") == {"b": 1}
 
 
-def test_clearing_a_table_forgets_both_views() -> None:
+def test_what_is_taken_is_in_neither_view() -> None:
     table: JournaledTable[str, str, int] = JournaledTable(Journal())
     table.put("a", "b", 1)
-    table.clear()
+    assert table.take() == {"a": {"b": 1}}
     assert table.get("a", "b") is None
     assert table.committed("a", "b") is None
     assert table.row("a") == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coordinator.freeing import FREED_AT_ONCE
 from coordinator.group.classic import events as ev
 from coordinator.group.classic.states import GroupState
 from coordinator.group.offsets import Commit
@@ -149,6 +150,19 @@ def test_unloading_answers_what_is_parked() -> None:
     assert groups.shard.groups == {}
     groups.topic.commit()
     assert len(answers) == 1
+
+
+def test_unloading_forgets_all_offsets_at_once_and_lets_go_of_them_by_and_by() -> None:
+    groups = Groups()
+    groups.write(
+        groups.shard.offsets.commit("g", [Commit("t", index, 7) for index in range(FREED_AT_ONCE + 1)], 5)[0]
+    )
+    shard = groups.shard
+    groups.runtime.unload(0, 2)
+    assert list(shard.offsets.committed.items()) == []
+    assert len(shard._context.timers) == 1
+    groups.time.advance(2)
+    assert len(shard._context.timers) == 0
 
 
 def test_requests_without_a_group_leave_none_behind() -> None:

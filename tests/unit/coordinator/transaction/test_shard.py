@@ -159,8 +159,9 @@ def test_who_carries_out_decisions_is_told_when_the_partition_goes() -> None:
     coordinator = Coordinator()
     coordinator.end(coordinator.begun(CELL), commit=True)
     assert coordinator.gone == []
+    shard = coordinator.shard
     coordinator.runtime.unload(0, 2)
-    assert coordinator.gone == [0]
+    assert (coordinator.gone, shard.ids()) == ([0], [])
     coordinator.runtime.load(0, 3)
     coordinator.tasks.run()
     assert [name for _, name, _ in coordinator.told] == [ID, ID]  # the decision is found again
