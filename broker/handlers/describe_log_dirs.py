@@ -25,6 +25,8 @@ MAX_VERSION: Final = 5
 
 _UNKNOWN_BYTES: Final = -1
 _NO_LAG: Final = -1
+_Result = m.DescribeLogDirsResponse.DescribeLogDirsResult
+_Topic = m.DescribeLogDirsResponse.DescribeLogDirsTopic
 _Wanted = set[tuple[str, int]]
 
 
@@ -34,6 +36,7 @@ def handle(
     """One result for each directory, in the order of log.dirs; a coroutine where much is asked for."""
     asked = request.body.topics or ()
     count = len(asked) + sum(len(topic.partitions) for topic in asked)
+    count += sum(len(directory.logs) + len(directory.futures) for directory in ctx.logs.dirs)
     return ctx.pieces.many(_describe(ctx, request.body), count)
 
 
@@ -49,33 +52,49 @@ def _describe(ctx: BrokerContext, body: m.DescribeLogDirsRequest) -> Steps[m.Des
                 if left <= 0:
                     yield
                     left = AT_ONCE
-    return m.DescribeLogDirsResponse(
-        results=[_directory(ctx, directory, wanted) for directory in ctx.logs.dirs]
-    )
+    response = m.DescribeLogDirsResponse()
+    for directory in ctx.logs.dirs:
+        response.results.append((yield from _directory(ctx, directory, wanted)))
+    return response
 
 
-def _directory(
-    ctx: BrokerContext, directory: LogDir, wanted: _Wanted | None
-) -> m.DescribeLogDirsResponse.DescribeLogDirsResult:
-    result = m.DescribeLogDirsResponse.DescribeLogDirsResult(
-        log_dir=directory.path, total_bytes=_UNKNOWN_BYTES, usable_bytes=_UNKNOWN_BYTES
-    )
-    if directory.offline:
-        result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
-        return result
-    try:
-        result.total_bytes, result.usable_bytes = ctx.env.files.disk_usage(directory.path)
-    except OSError:
-        result.total_bytes = result.usable_bytes = _UNKNOWN_BYTES
-    result.is_cordoned = directory.cordoned
-    topics: dict[str, m.DescribeLogDirsResponse.DescribeLogDirsTopic] = {}
+def _directory(ctx: BrokerContext, directory: LogDir, wanted: _Wanted | None) -> Steps[_Result]:
+    result = _Result(log_dir=directory.path, total_bytes=_UNKNOWN_BYTES, usable_bytes=_UNKNOWN_BYTES)
+    if not directory.offline:
+        try:
+            result.total_bytes, result.usable_bytes = ctx.env.files.disk_usage(directory.path)
+        except OSError:
+            result.total_bytes = result.usable_bytes = _UNKNOWN_BYTES
+        result.is_cordoned = directory.cordoned
+        topics: dict[str, _Topic] = {}
+        yield from _logs(ctx, directory, wanted, topics)
+        for topic in topics.values():
+            topic.partitions.sort(key=lambda each: (each.partition_index, each.is_future_key))
+        result.topics = [topics[name] for name in sorted(topics)]
+    if directory.offline:  # perhaps since a moment ago
+        return _Result(
+            log_dir=directory.path,
+            error_code=ErrorCode.KAFKA_STORAGE_ERROR,
+            total_bytes=_UNKNOWN_BYTES,
+            usable_bytes=_UNKNOWN_BYTES,
+        )
+    return result
+
+
+def _logs(
+    ctx: BrokerContext, directory: LogDir, wanted: _Wanted | None, topics: dict[str, _Topic]
+) -> Steps[None]:
+    """Tell of the logs of a directory by topic, of each as it is when it is looked at."""
     for is_future, logs in ((False, directory.logs), (True, directory.futures)):
-        for (name, index), log in logs.items():
-            if wanted is not None and (name, index) not in wanted:
-                continue
+        for number, (cell, log) in enumerate(list(logs.items()), 1):
+            if not number % AT_ONCE:
+                yield
+            if (wanted is not None and cell not in wanted) or logs.get(cell) is not log:
+                continue  # the second: it has gone meanwhile
+            name, index = cell
             topic = topics.get(name)
             if topic is None:
-                topic = topics[name] = m.DescribeLogDirsResponse.DescribeLogDirsTopic(name=name)
+                topic = topics[name] = _Topic(name=name)
             topic.partitions.append(
                 m.DescribeLogDirsResponse.DescribeLogDirsPartition(
                     partition_index=index,
@@ -84,10 +103,6 @@ def _directory(
                     is_future_key=is_future,
                 )
             )
-    for topic in topics.values():
-        topic.partitions.sort(key=lambda each: (each.partition_index, each.is_future_key))
-    result.topics = [topics[name] for name in sorted(topics)]
-    return result
 
 
 def _lag(ctx: BrokerContext, log: PartitionLog, is_future: bool) -> int:

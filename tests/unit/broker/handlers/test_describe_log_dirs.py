@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from broker.handlers import describe_log_dirs
 from protocol import messages as m
+from runtime.pieces import at_once
 from tests.support.handler_broker import HandlerBroker
 
 Request = m.DescribeLogDirsRequest
@@ -50,6 +52,32 @@ def test_only_what_is_asked_for(broker: HandlerBroker) -> None:
     assert contents(result) == {"a": [1]}
     assert contents(describe(broker, 4, [])[0]) == {}
     assert contents(describe(broker, 4, [("a", [])])[0]) == {}
+
+
+def test_many_logs_are_described_in_pieces_without_those_that_go_meanwhile(
+    broker: HandlerBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(describe_log_dirs, "AT_ONCE", 2)
+    broker.create("a", 6)
+    steps = describe_log_dirs._describe(broker.ctx, Request(topics=None))
+    next(steps)
+    del broker.ctx.logs.dirs[0].logs["a", 4]
+    next(steps)
+    next(steps)
+    (result,) = at_once(steps).results
+    assert contents(result) == {"a": [0, 1, 2, 3, 5]}
+
+
+def test_a_directory_that_fails_while_it_is_described(
+    broker: HandlerBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(describe_log_dirs, "AT_ONCE", 2)
+    broker.create("a", 6)
+    steps = describe_log_dirs._describe(broker.ctx, Request(topics=None))
+    next(steps)
+    broker.ctx.logs.dirs[0].fail(OSError(errno.EIO, "gone"))
+    (result,) = at_once(steps).results
+    assert (result.error_code, result.topics, result.total_bytes) == (56, [], -1)
 
 
 def test_several_directories_and_one_that_failed(tmp_path: Path) -> None:
