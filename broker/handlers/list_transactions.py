@@ -12,7 +12,7 @@ from typing import Any
 from broker.context import BrokerContext
 from broker.handlers.request import Request
 from coordinator.group.consumer.errors import Refused
-from coordinator.group.consumer.regexes import compile_regex
+from coordinator.group.consumer.expressions import compile_regex
 from coordinator.result import CoordinatorError
 from coordinator.transaction.shard import TransactionShard
 from coordinator.transaction.state import Transaction, TxnState

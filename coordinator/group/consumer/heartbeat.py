@@ -15,6 +15,7 @@ from coordinator.group.consumer.change import GroupChange
 from coordinator.group.consumer.checks import check_epoch, check_instance
 from coordinator.group.consumer.environment import Environment
 from coordinator.group.consumer.errors import Refused, no_group, no_member
+from coordinator.group.consumer.expressions import compile_regex
 from coordinator.group.consumer.leave import drop_unused_regexes
 from coordinator.group.consumer.member import (
     JOIN_EPOCH,
@@ -24,7 +25,7 @@ from coordinator.group.consumer.member import (
     MemberState,
 )
 from coordinator.group.consumer.reconcile import MustRejoin, Step, reconcile
-from coordinator.group.consumer.regexes import RegexResolver, compile_regex
+from coordinator.group.consumer.regexes import RegexResolver
 from coordinator.group.consumer.subscriptions import topic_ids_of
 from coordinator.group.consumer.upgrade import Upgrades
 from coordinator.group.modern.assignment import Assignment, from_wire

@@ -13,38 +13,20 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import re2
-
 from coordinator.group.consumer.assign import update_epoch
 from coordinator.group.consumer.change import GroupChange
 from coordinator.group.consumer.environment import Environment
 from coordinator.group.consumer.errors import Refused
+from coordinator.group.consumer.expressions import compile_regex
 from coordinator.group.consumer.tables import NOT_RESOLVED, Resolved
 from protocol.errors import ErrorCode
 
 MIN_INTERVAL_MS = 10_000
 MATCHES_AT_ONCE = 5000  # names times expressions, about 8 ms
 COMPILED_AT_ONCE = 20  # about 3 ms, where they are long
-MAX_PROGRAM_BYTES = 1 << 20  # of one compiled expression: {1000}{1000} would take all memory
 
 _log = logging.getLogger(__name__)
 Done = Callable[[dict[str, frozenset[str]]], None]
-
-
-def compile_regex(regex: str) -> Any:
-    """A pattern whose `fullmatch` decides. Raises Refused (INVALID_REGULAR_EXPRESSION)."""
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = MAX_PROGRAM_BYTES
-    try:
-        return re2.compile(regex, options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else "it does not parse"
-        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise Refused(
-            ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {text}.",
-        ) from None
 
 
 class RegexResolver:
