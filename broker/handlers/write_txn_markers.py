@@ -24,7 +24,7 @@ _Topic = m.WriteTxnMarkersResponse.WritableTxnMarkerTopicResult
 _Partition = m.WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult
 _Errors = dict[TopicPartition, ErrorCode]
 
-CELLS_AT_ONCE: Final = 100  # each is an append of 30 us, the first of a partition of up to 300
+CELLS_AT_ONCE: Final = 50  # each is an append of 30 us, the first of a partition of up to 450
 
 
 def handle(ctx: BrokerContext, request: Request[m.WriteTxnMarkersRequest]) -> Any:
