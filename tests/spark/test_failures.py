@@ -28,7 +28,6 @@ from tests.spark.topics import (
     stream,
     write,
 )
-
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 
