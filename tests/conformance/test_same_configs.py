@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.test_configs import BROKER, TOPIC, entries, node
-from tests.support.kafka_process import SINGLE_NODE, KafkaProcess
+from tests.support.kafka_process import PATIENT, SINGLE_NODE, KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.wire_client import WireClient
 
@@ -21,6 +21,7 @@ SET_UP = {
     "log.dirs",
     "min.insync.replicas",  # Kafka 4 writes a cluster default for it when eligible leader replicas are on
     "process.roles",
+    *PATIENT,
     *SINGLE_NODE,
 }
 
