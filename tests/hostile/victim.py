@@ -111,8 +111,9 @@ class Victim:
         return len(list(Path(f"/proc/{self.broker.pid}/fd").iterdir()))
 
     def lines(self, after: int = 0) -> list[str]:
-        """Log lines, from the one of that number on."""
-        return self.broker.output().splitlines()[after:]
+        """Log lines, from the one of that number on. What `ottla serve` greets with comes after its start."""
+        lines = self.broker.output().splitlines()
+        return [line for line in lines if not line.startswith("Try it: ")][after:]
 
     # -- a normal client
 
