@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
 
 import pytest
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
 from tests.conformance.test_configs import APPEND, DELETE, SET, SUBTRACT, change, describe, entries, replace
-from tests.support.waiting import wait_until
+from tests.support.broker_settings import await_effect
 from tests.support.wire_client import WireClient
 
 CLIENT_METRICS = 16
@@ -33,12 +32,6 @@ def listed(wire: WireClient, version: int = 1) -> set[tuple[int, str]]:
     return {(resource.resource_type, resource.resource_name) for resource in answer.config_resources}
 
 
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Values come into force at Apache Kafka a moment after they are acknowledged."""
-    wait_until(condition, "what was acknowledged to count")
-    return True
-
-
 def values(wire: WireClient, subscription: str) -> dict[str, str]:
     return {key: entry.value for key, entry in entries(wire, CLIENT_METRICS, subscription).items()}
 
@@ -57,7 +50,7 @@ def test_it_is_listed_as_long_as_it_has_values(wire: WireClient, subscription: s
     assert change(wire, CLIENT_METRICS, subscription, ("metrics", SET, "a.b,c")) == 0
     assert change(wire, CLIENT_METRICS, f"{subscription}-x", ("metrics", SET, "a"), validate_only=True) == 0
     for version in (0, 1):
-        assert eventually(lambda version=version: (CLIENT_METRICS, subscription) in listed(wire, version))
+        await_effect(lambda version=version: (CLIENT_METRICS, subscription) in listed(wire, version))
         assert (CLIENT_METRICS, f"{subscription}-x") not in listed(wire, version)
     entry = entries(wire, CLIENT_METRICS, subscription, "metrics", include_synonyms=True)["metrics"]
     assert (entry.value, entry.config_source, entry.read_only) == ("a.b,c", SOURCE_CLIENT_METRICS, False)
@@ -65,7 +58,7 @@ def test_it_is_listed_as_long_as_it_has_values(wire: WireClient, subscription: s
         ("metrics", "a.b,c", SOURCE_CLIENT_METRICS)
     ]
     assert change(wire, CLIENT_METRICS, subscription, ("metrics", DELETE, None)) == 0
-    assert eventually(lambda: (CLIENT_METRICS, subscription) not in listed(wire))
+    await_effect(lambda: (CLIENT_METRICS, subscription) not in listed(wire))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +96,7 @@ def test_the_old_alter_replaces_everything(wire: WireClient, subscription: str) 
     assert change(wire, CLIENT_METRICS, subscription, ("metrics", SET, "a"), ("match", SET, "")) == 0
     assert replace(wire, CLIENT_METRICS, subscription, {"interval.ms": "7000"}) == 0
     replaced = {"interval.ms": "7000", "match": "", "metrics": ""}
-    assert eventually(lambda: values(wire, subscription) == replaced)
+    await_effect(lambda: values(wire, subscription) == replaced)
     assert replace(wire, CLIENT_METRICS, subscription, {"x": "1"}) == ErrorCode.INVALID_REQUEST
     assert replace(wire, CLIENT_METRICS, subscription, {}) == 0
 

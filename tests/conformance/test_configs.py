@@ -59,10 +59,9 @@ def topic_value(wire: WireClient, topic: str, key: str) -> tuple[str | None, int
     return entry.value, entry.config_source
 
 
-def becomes(wire: WireClient, topic: str, key: str, value: str, source: int) -> bool:
+def await_value(wire: WireClient, topic: str, key: str, value: str, source: int) -> None:
     """Values come into force at Apache Kafka a moment after they are acknowledged."""
     wait_until(lambda: topic_value(wire, topic, key) == (value, source), f"{key}={value} of {topic}")
-    return True
 
 
 @pytest.mark.parametrize("version", range(1, 5))
@@ -116,7 +115,7 @@ def test_documentation_comes_when_asked_for(wire: WireClient, topic: str) -> Non
 
 def test_an_override_comes_first_among_its_synonyms(wire: WireClient, topic: str) -> None:
     assert change(wire, TOPIC, topic, ("segment.bytes", SET, "2000000")) == 0
-    assert becomes(wire, topic, "segment.bytes", "2000000", SOURCE_TOPIC)
+    await_value(wire, topic, "segment.bytes", "2000000", SOURCE_TOPIC)
     synonyms = entries(wire, TOPIC, topic, "segment.bytes", include_synonyms=True)["segment.bytes"].synonyms
     assert [(s.name, s.value, s.source) for s in synonyms] == [
         ("segment.bytes", "2000000", SOURCE_TOPIC),
@@ -153,15 +152,15 @@ def test_messages_of_success_and_failure(wire: WireClient, topic: str) -> None:
 
 def test_set_delete_append_subtract(wire: WireClient, topic: str) -> None:
     assert change(wire, TOPIC, topic, ("retention.ms", SET, "5000")) == 0
-    assert becomes(wire, topic, "retention.ms", "5000", SOURCE_TOPIC)
+    await_value(wire, topic, "retention.ms", "5000", SOURCE_TOPIC)
     assert change(wire, TOPIC, topic, ("retention.ms", DELETE, None)) == 0
-    assert becomes(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
+    await_value(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
     assert change(wire, TOPIC, topic, ("cleanup.policy", APPEND, "compact")) == 0
-    assert becomes(wire, topic, "cleanup.policy", "delete,compact", SOURCE_TOPIC)
+    await_value(wire, topic, "cleanup.policy", "delete,compact", SOURCE_TOPIC)
     assert change(wire, TOPIC, topic, ("cleanup.policy", APPEND, "compact")) == 0
-    assert becomes(wire, topic, "cleanup.policy", "delete,compact", SOURCE_TOPIC)
+    await_value(wire, topic, "cleanup.policy", "delete,compact", SOURCE_TOPIC)
     assert change(wire, TOPIC, topic, ("cleanup.policy", SUBTRACT, "delete")) == 0
-    assert becomes(wire, topic, "cleanup.policy", "compact", SOURCE_TOPIC)
+    await_value(wire, topic, "cleanup.policy", "compact", SOURCE_TOPIC)
 
 
 @pytest.mark.parametrize(
@@ -196,14 +195,14 @@ def test_a_resource_is_atomic_and_validate_only_changes_nothing(wire: WireClient
     mixed = [("retention.ms", SET, "1"), ("segment.ms", SET, "x")]
     assert change(wire, TOPIC, topic, *mixed) == ErrorCode.INVALID_CONFIG
     assert change(wire, TOPIC, topic, ("retention.ms", SET, "1"), validate_only=True) == 0
-    assert becomes(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
+    await_value(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
 
 
 def test_the_old_alter_replaces_everything(wire: WireClient, topic: str) -> None:
     assert change(wire, TOPIC, topic, ("retention.ms", SET, "5000")) == 0
     assert replace(wire, TOPIC, topic, {"segment.ms": "7000"}) == 0
-    assert becomes(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
-    assert becomes(wire, topic, "segment.ms", "7000", SOURCE_TOPIC)
+    await_value(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
+    await_value(wire, topic, "segment.ms", "7000", SOURCE_TOPIC)
     assert replace(wire, TOPIC, topic, {"segment.ms": "x"}) == ErrorCode.INVALID_CONFIG
     assert replace(wire, TOPIC, topic, {"segment.ms": None}) == ErrorCode.INVALID_REQUEST
     assert replace(wire, TOPIC, f"{topic}-x", {"segment.ms": "1"}) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -231,21 +230,21 @@ def test_a_dynamic_broker_value_is_every_topics_default(wire: WireClient, topic:
     own = node(wire)
     try:
         assert change(wire, BROKER, own, ("log.retention.ms", SET, "777000")) == 0
-        assert becomes(wire, topic, "retention.ms", "777000", SOURCE_DYNAMIC_BROKER)
+        await_value(wire, topic, "retention.ms", "777000", SOURCE_DYNAMIC_BROKER)
         assert entries(wire, BROKER, own, "log.retention.ms")["log.retention.ms"].value == "777000"
     finally:
         assert change(wire, BROKER, own, ("log.retention.ms", DELETE, None)) == 0
-    assert becomes(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
+    await_value(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
 
 
 def test_a_cluster_default_yields_to_the_brokers_own(wire: WireClient, topic: str) -> None:
     own = node(wire)
     try:
         assert change(wire, BROKER, "", ("log.retention.ms", SET, "111000")) == 0
-        assert becomes(wire, topic, "retention.ms", "111000", SOURCE_DYNAMIC_DEFAULT)
+        await_value(wire, topic, "retention.ms", "111000", SOURCE_DYNAMIC_DEFAULT)
         wait_until(lambda: "log.retention.ms" in entries(wire, BROKER, ""), "the default of all brokers")
         assert change(wire, BROKER, own, ("log.retention.ms", SET, "222000")) == 0
-        assert becomes(wire, topic, "retention.ms", "222000", SOURCE_DYNAMIC_BROKER)
+        await_value(wire, topic, "retention.ms", "222000", SOURCE_DYNAMIC_BROKER)
     finally:
         change(wire, BROKER, own, ("log.retention.ms", DELETE, None))
         change(wire, BROKER, "", ("log.retention.ms", DELETE, None))
@@ -274,7 +273,7 @@ def test_the_old_alter_refuses_what_the_new_one_refuses(wire: WireClient, topic:
     assert replace(wire, TOPIC, "", {"retention.ms": "5"}) == ErrorCode.INVALID_REQUEST
     assert replace(wire, LOGGER, node(wire), {"root": "INFO"}) == ErrorCode.INVALID_REQUEST
     assert replace(wire, TOPIC, topic, {"retention.ms": "5"}, validate_only=True) == 0
-    assert becomes(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
+    await_value(wire, topic, "retention.ms", "604800000", SOURCE_DEFAULT)
 
 
 def test_per_broker_keys_have_no_default_for_all(wire: WireClient) -> None:

@@ -23,6 +23,7 @@ from tests.conformance.test_configs import (
     entries,
     replace,
 )
+from tests.support.broker_settings import await_effect
 from tests.support.consumer_member import ConsumerMember
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
@@ -78,12 +79,6 @@ def group(wire: WireClient) -> Iterator[str]:
     assert replace(wire, GROUP, name, {}) == 0
 
 
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Values come into force at Apache Kafka a moment after they are acknowledged."""
-    wait_until(condition, "what was acknowledged to count")
-    return True
-
-
 def shown(wire: WireClient, group: str, key: str) -> tuple[str, int]:
     entry = entries(wire, GROUP, group, key)[key]
     return entry.value, entry.config_source
@@ -98,6 +93,7 @@ def changed(wire: WireClient, group: str, *ops: tuple[str, int, str | None]) -> 
 
 
 def listed(wire: WireClient) -> set[str]:
+    """The groups whose own settings count: they are described before."""
     answer = wire.send(m.ListConfigResourcesRequest(resource_types=[GROUP]), 1)
     assert answer.error_code == 0
     assert {each.resource_type for each in answer.config_resources} <= {GROUP}
@@ -128,7 +124,7 @@ def test_it_needs_a_name(wire: WireClient) -> None:
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_its_own_values_are_shown_at_every_version(wire: WireClient, group: str, version: int) -> None:
     assert change(wire, GROUP, group, (SESSION, SET, " 50000 "), (RENEW, SET, "FALSE")) == 0
-    assert eventually(lambda: shown(wire, group, SESSION) == ("50000", SOURCE_GROUP))
+    await_effect(lambda: shown(wire, group, SESSION) == ("50000", SOURCE_GROUP))
     found = entries(wire, GROUP, group, version=version)
     assert (found[RENEW].value, found[RENEW].config_source) == ("false", SOURCE_GROUP)
     assert {name for name, e in found.items() if e.config_source == SOURCE_GROUP} == {SESSION, RENEW}
@@ -136,7 +132,7 @@ def test_its_own_values_are_shown_at_every_version(wire: WireClient, group: str,
 
 def test_its_own_value_comes_first_among_the_synonyms(wire: WireClient, group: str) -> None:
     assert change(wire, GROUP, group, (SESSION, SET, "50000"), (RESET, SET, "earliest")) == 0
-    assert eventually(lambda: shown(wire, group, SESSION) == ("50000", SOURCE_GROUP))
+    await_effect(lambda: shown(wire, group, SESSION) == ("50000", SOURCE_GROUP))
     found = entries(wire, GROUP, group, include_synonyms=True)
     synonyms = {key: [(s.name, s.value, s.source) for s in found[key].synonyms] for key in (SESSION, RESET)}
     assert synonyms == {
@@ -152,16 +148,16 @@ def test_the_brokers_value_is_every_groups_default(wire: WireClient, group: str)
     key = "consumer.assignment.interval.ms"
     try:
         assert change(wire, BROKER, "", (f"group.{key}", SET, "3000")) == 0
-        assert eventually(lambda: shown(wire, group, key) == ("3000", SOURCE_DYNAMIC_DEFAULT))
+        await_effect(lambda: shown(wire, group, key) == ("3000", SOURCE_DYNAMIC_DEFAULT))
     finally:
         assert change(wire, BROKER, "", (f"group.{key}", DELETE, None)) == 0
-    assert eventually(lambda: shown(wire, group, key) == ("1000", SOURCE_DEFAULT))
+    await_effect(lambda: shown(wire, group, key) == ("1000", SOURCE_DEFAULT))
 
 
 def test_internal_keys_are_shown_where_they_are_set(wire: WireClient, group: str) -> None:
     assert INTERNAL not in entries(wire, GROUP, group)
     assert change(wire, GROUP, group, (INTERNAL, SET, "+7")) == 0
-    assert eventually(lambda: INTERNAL in entries(wire, GROUP, group))
+    await_effect(lambda: INTERNAL in entries(wire, GROUP, group))
     entry = entries(wire, GROUP, group, include_synonyms=True)[INTERNAL]
     assert [(s.name, s.value, s.source) for s in entry.synonyms] == [
         (INTERNAL, "+7", SOURCE_GROUP),
@@ -171,9 +167,9 @@ def test_internal_keys_are_shown_where_they_are_set(wire: WireClient, group: str
 
 def test_it_is_listed_as_long_as_it_has_values(wire: WireClient, group: str) -> None:
     assert change(wire, GROUP, group, (RESET, SET, "earliest")) == 0
-    assert eventually(lambda: group in listed(wire))
+    await_effect(lambda: group in listed(wire))
     assert change(wire, GROUP, group, (RESET, DELETE, None)) == 0
-    assert eventually(lambda: group not in listed(wire))
+    await_effect(lambda: group not in listed(wire))
     assert change(wire, GROUP, group, ("no.such.key", DELETE, None)) == 0
     assert change(wire, GROUP, group, (RESET, SET, "earliest"), validate_only=True) == 0
     assert group not in listed(wire)
@@ -182,7 +178,7 @@ def test_it_is_listed_as_long_as_it_has_values(wire: WireClient, group: str) -> 
 def test_the_old_alter_replaces_everything(wire: WireClient, group: str) -> None:
     assert change(wire, GROUP, group, (SESSION, SET, "50000")) == 0
     assert replace(wire, GROUP, group, {ISOLATION: "read_committed"}) == 0
-    assert eventually(lambda: shown(wire, group, ISOLATION) == ("read_committed", SOURCE_GROUP))
+    await_effect(lambda: shown(wire, group, ISOLATION) == ("read_committed", SOURCE_GROUP))
     assert shown(wire, group, SESSION) == ("45000", SOURCE_DEFAULT)
     assert replace(wire, GROUP, group, {"no.such.key": "1"}) == ErrorCode.INVALID_CONFIG
     assert replace(wire, GROUP, group, {ISOLATION: None}) == ErrorCode.INVALID_REQUEST
@@ -306,7 +302,7 @@ def test_a_member_is_told_its_groups_heartbeat_interval(
     wire: WireClient, name: str, member: Callable[..., ConsumerMember]
 ) -> None:
     assert change(wire, GROUP, name, (HEARTBEAT, SET, "7000")) == 0
-    assert eventually(lambda: name in listed(wire))  # as the coordinator has it; it is described before that
+    await_effect(lambda: name in listed(wire))
     ann = member()
     ann.join()
     assert ann.beat().heartbeat_interval_ms == 7000

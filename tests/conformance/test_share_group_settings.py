@@ -10,12 +10,12 @@ import pytest
 
 from protocol import messages as m
 from protocol.errors import ErrorCode
+from tests.conformance.test_group_configs import GROUP, listed
 from tests.conformance.test_share_records import begun
 from tests.support.share_member import ACCEPT, RELEASE, RENEW, ShareMember, initialize
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
-GROUP = 32
 _groups = itertools.count()
 
 
@@ -30,13 +30,6 @@ def configure(wire: WireClient, group: str, **settings: str) -> int:
     return int(wire.send(request(resources=[resource]), 1).responses[0].error_code)
 
 
-def configured(wire: WireClient) -> set[str]:
-    """The groups whose own settings count: Apache Kafka answers before."""
-    answer = wire.send(m.ListConfigResourcesRequest(resource_types=[GROUP]), 1)
-    assert answer.error_code == ErrorCode.NONE, answer
-    return {each.resource_name for each in answer.config_resources}
-
-
 @pytest.fixture
 def member(wire: WireClient, topic: str) -> Callable[..., ShareMember]:
     """Makes a member of a group with these settings, which never read; old records are there before."""
@@ -48,7 +41,7 @@ def member(wire: WireClient, topic: str) -> Callable[..., ShareMember]:
         group = f"share-settings-{next(_groups)}"
         if settings:
             assert configure(wire, group, **settings) == 0
-            wait_until(lambda: group in configured(wire), "the settings to count")
+            wait_until(lambda: group in listed(wire), "the settings to count")
         initialize(wire, group, topic_id, start_offset=-1)
         return ShareMember(wire, group, topic_id)
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from protocol.errors import ErrorCode
-from tests.conformance.test_share_group_settings import configure, configured
+from tests.conformance.test_group_configs import listed
+from tests.conformance.test_share_group_settings import configure
 from tests.support.kafka_process import KafkaProcess
 from tests.support.ottla_process import OttlaProcess
 from tests.support.share_member import ACCEPT, REJECT, RELEASE, RENEW, ShareMember, initialize
@@ -74,7 +75,7 @@ def member(wire: WireClient, topic: str) -> Iterator[Callable[..., ShareMember]]
 def lock_shortly(wire: WireClient, member: ShareMember, lock_s: float = LOCK_S) -> None:
     """Locks of the group that begin from now on last for so long. Others do not run out in a test."""
     assert configure(wire, member.group, share_record_lock_duration_ms=f"{lock_s * 1000:.0f}") == 0
-    wait_until(lambda: member.group in configured(wire), "the settings to count")
+    wait_until(lambda: member.group in listed(wire), "the settings to count")
 
 
 def produce(wire: WireClient, topic: str, count: int) -> None:

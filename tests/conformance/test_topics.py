@@ -39,16 +39,14 @@ def exists(wire: WireClient, name: str) -> bool:
     return topic.error_code == 0
 
 
-def appears(wire: WireClient, name: str) -> bool:
+def await_topic(wire: WireClient, name: str) -> None:
     """Apache Kafka's metadata knows a new topic a moment after it is acknowledged."""
     wait_until(lambda: exists(wire, name), f"{name} to be there")
-    return True
 
 
-def vanishes(wire: WireClient, name: str) -> bool:
+def await_no_topic(wire: WireClient, name: str) -> None:
     """The same for one that is deleted."""
     wait_until(lambda: not exists(wire, name), f"{name} to be gone")
-    return True
 
 
 def assigned(name: str, node: int, *rows: tuple[int, list[int]]) -> m.CreateTopicsRequest.CreatableTopic:
@@ -65,7 +63,7 @@ def test_every_version_creates(wire: WireClient, name: str, version: int) -> Non
         assert {c.name: c.value for c in result.configs}["cleanup.policy"] == "delete"
     if version >= 7:
         assert result.topic_id != bytes(16)
-    assert appears(wire, name)
+    await_topic(wire, name)
 
 
 def test_minus_one_means_the_brokers_default(wire: WireClient, name: str) -> None:
@@ -164,7 +162,7 @@ CONFIGS = [
 def test_configs_at_creation(wire: WireClient, name: str, configs: dict[str, str | None], error: int) -> None:
     given = [Create.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()]
     assert code(wire, one(name, configs=given)) == error
-    assert appears(wire, name) if error == 0 else not exists(wire, name)
+    await_topic(wire, name) if error == 0 else not exists(wire, name)
 
 
 def test_validate_only_creates_nothing(wire: WireClient, name: str) -> None:
@@ -185,7 +183,7 @@ def test_every_version_deletes(wire: WireClient, topic: str, version: int) -> No
     else:
         request = Delete(topic_names=[topic], timeout_ms=30_000)
     assert [(r.name, r.error_code) for r in wire.send(request, version).responses] == [(topic, 0)]
-    assert vanishes(wire, topic)
+    await_no_topic(wire, topic)
 
 
 def delete(wire: WireClient, *states: m.DeleteTopicsRequest.DeleteTopicState) -> list[tuple[str | None, int]]:
@@ -214,7 +212,7 @@ def test_how_topics_to_delete_may_be_named(wire: WireClient, name: str) -> None:
     assert codes(State(name=name), State(name=name)) == invalid
     assert codes(State(name=None, topic_id=topic_id), State(name=None, topic_id=topic_id)) == invalid
     assert codes() == []
-    assert appears(wire, name)
+    await_topic(wire, name)
     assert sorted(codes(State(name=name), State(name=None))) == [0, ErrorCode.INVALID_REQUEST]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from protocol import messages as m
 from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
@@ -20,6 +22,11 @@ def setting(wire: WireClient, key: str) -> str | None:
     assert result.error_code == 0, result
     entry = next(iter(result.configs), None)
     return None if entry is None or entry.value is None else str(entry.value)
+
+
+def await_effect(condition: Callable[[], bool]) -> None:
+    """Until what was acknowledged counts."""
+    wait_until(condition, "what was acknowledged to count")
 
 
 def await_setting(wire: WireClient, key: str, value: str) -> None:

@@ -258,20 +258,22 @@ def settle(*members: Member) -> Member:
     first, *others = members
     first.enter(**(PATIENT if others else {}))
     generation = first.generation + bool(others)
-    posted: dict[Member, list[int]] = {}
+    joining: dict[Member, int] = {}
+    syncing: dict[Member, int] = {}
     for number, member in enumerate(others, 2):
-        posted[member] = [member.post_enter()]
+        joining[member] = member.post_enter()
         if member.id:  # static members have none yet
-            posted[member].append(member.post_sync(version=4, generation_id=generation))
+            syncing[member] = member.post_sync(version=4, generation_id=generation)
         await_members(first, number)
     parts = {each.member_id: each.member_id.encode() for each in first.describe().members}
-    posted[first] = [first.post_join()] if others else []
-    posted[first].append(first.post_sync(parts, version=4, generation_id=generation))
-    for member, (*joins, last) in posted.items():
-        if member is not first and not joins:
-            joins, last = [last], 0
-        assert [member.joined(join).error_code for join in joins] == [0] * len(joins)
-        answer = member.wire.receive(last or member.post_sync())
+    if others:
+        joining[first] = first.post_join()
+    syncing[first] = first.post_sync(parts, version=4, generation_id=generation)
+    for member in [*others, first]:
+        if member in joining:
+            assert member.joined(joining[member]).error_code == 0
+        sync = syncing[member] if member in syncing else member.post_sync()
+        answer = member.wire.receive(sync)
         assert (answer.error_code, answer.assignment) == (0, member.id.encode())
     assert first.leads
     assert {member.generation for member in members} == {generation}

@@ -17,7 +17,7 @@ from tests.support.ottla_process import OttlaProcess
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = pytest.mark.spark
@@ -34,13 +34,26 @@ def topic(jobs_broker: OttlaProcess) -> str:
 
 
 @contextmanager
-def silent(broker: OttlaProcess) -> Iterator[None]:
-    """The broker answers nobody."""
+def making_a_batch(running: Running, broker: OttlaProcess) -> Iterator[None]:
+    """The query, whose first batch was held, asks for the next one's offsets until the block is left: the
+    broker answers nobody.
+    """
+    wait_until(lambda: running.batches, "the first batch", TIMEOUT_S)
     broker.signal(signal.SIGSTOP)
     try:
+        running.pass_on()
+        wait_until(
+            lambda: running.query.status["message"].startswith("Getting offsets"),
+            "a batch to be made",
+            TIMEOUT_S,
+        )
         yield
     finally:
         broker.signal(signal.SIGCONT)
+
+
+def in_tens(spark: SparkSession, broker: OttlaProcess, topic: str) -> DataFrame:
+    return stream(spark, broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
 
 
 def made_and_done(checkpoint: Path) -> tuple[list[int], list[int]]:
@@ -58,10 +71,6 @@ def ending(query: StreamingQuery, stopping: Stopping | None = None) -> threading
     return thread
 
 
-def wait_for_message(query: StreamingQuery, start: str) -> None:
-    wait_until(lambda: query.status["message"].startswith(start), f"a query that says {start!r}", TIMEOUT_S)
-
-
 def wait_until_asked(query: StreamingQuery) -> None:
     java: Any = query._jsq
     lock = java.streamingQuery().awaitProgressLock()
@@ -77,12 +86,8 @@ def test_asked_while_a_batch_is_made(
 ) -> None:
     """Spark 4.2 interrupts a batch between its plan and its run when its query counts as ended by then."""
     monkeypatch.setattr("spark_jobs.running.LOCK_MS", TIMEOUT_S * 1000)  # in the queue without a break
-    seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
-    with Running(seen, tmp_path, held=True, **SOON) as running:
-        wait_until(lambda: running.batches, "the first batch", TIMEOUT_S)
-        with silent(jobs_broker):
-            running.pass_on()
-            wait_for_message(running.query, "Getting offsets")
+    with Running(in_tens(spark, jobs_broker, topic), tmp_path, held=True, **SOON) as running:
+        with making_a_batch(running, jobs_broker):
             thread = ending(running.query)
             wait_until_asked(running.query)
         thread.join()
@@ -93,8 +98,7 @@ def test_asked_while_a_batch_is_made(
 def test_asked_while_a_batch_runs(
     spark: SparkSession, jobs_broker: OttlaProcess, topic: str, tmp_path: Path
 ) -> None:
-    seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
-    with Running(seen, tmp_path, held=True, **SOON) as running:
+    with Running(in_tens(spark, jobs_broker, topic), tmp_path, held=True, **SOON) as running:
         wait_until(lambda: running.batches, "the first batch", TIMEOUT_S)
         thread = ending(running.query)
         running.pass_on()
@@ -125,12 +129,8 @@ def test_asked_twice_while_the_broker_is_silent(
     """The second request does not wait for the batch that is made."""
     stopping = Stopping()
     stopping.following = True
-    seen = stream(spark, jobs_broker, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
-    with Running(seen, tmp_path, held=True, **SOON) as running:
-        wait_until(lambda: running.batches, "the first batch", TIMEOUT_S)
-        with silent(jobs_broker):
-            running.pass_on()
-            wait_for_message(running.query, "Getting offsets")
+    with Running(in_tens(spark, jobs_broker, topic), tmp_path, held=True, **SOON) as running:
+        with making_a_batch(running, jobs_broker):
             stopping.ask()
             thread = ending(running.query, stopping)
             wait_until_asked(running.query)

@@ -9,10 +9,11 @@ import pytest
 
 from broker.handlers import describe_log_dirs
 from protocol import messages as m
-from runtime.pieces import at_once
+from runtime.pieces import Steps, at_once
 from tests.support.handler_broker import HandlerBroker
 
 Request = m.DescribeLogDirsRequest
+Response = m.DescribeLogDirsResponse
 Result = m.DescribeLogDirsResponse.DescribeLogDirsResult
 
 
@@ -54,13 +55,19 @@ def test_only_what_is_asked_for(broker: HandlerBroker) -> None:
     assert contents(describe(broker, 4, [("a", [])])[0]) == {}
 
 
-def test_many_logs_are_described_in_pieces_without_those_that_go_meanwhile(
-    broker: HandlerBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def steps(broker: HandlerBroker, monkeypatch: pytest.MonkeyPatch) -> Steps[Response]:
+    """Two of six logs are described."""
     monkeypatch.setattr(describe_log_dirs, "AT_ONCE", 2)
     broker.create("a", 6)
-    steps = describe_log_dirs._describe(broker.ctx, Request(topics=None))
-    next(steps)
+    begun = describe_log_dirs._describe(broker.ctx, Request(topics=None))
+    next(begun)
+    return begun
+
+
+def test_many_logs_are_described_in_pieces_without_those_that_go_meanwhile(
+    broker: HandlerBroker, steps: Steps[Response]
+) -> None:
     del broker.ctx.logs.dirs[0].logs["a", 4]
     next(steps)
     next(steps)
@@ -68,13 +75,7 @@ def test_many_logs_are_described_in_pieces_without_those_that_go_meanwhile(
     assert contents(result) == {"a": [0, 1, 2, 3, 5]}
 
 
-def test_a_directory_that_fails_while_it_is_described(
-    broker: HandlerBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(describe_log_dirs, "AT_ONCE", 2)
-    broker.create("a", 6)
-    steps = describe_log_dirs._describe(broker.ctx, Request(topics=None))
-    next(steps)
+def test_a_directory_that_fails_while_it_is_described(broker: HandlerBroker, steps: Steps[Response]) -> None:
     broker.ctx.logs.dirs[0].fail(OSError(errno.EIO, "gone"))
     (result,) = at_once(steps).results
     assert (result.error_code, result.topics, result.total_bytes) == (56, [], -1)
